@@ -69,15 +69,17 @@ type Placement map[string]TablePlacement
 
 // TablePlacement is where one logical table of a tenant lives. Account is the configuration's name of the account
 // ("home" or a name of the accounts map), Storage the storage account's own name and URL the physical table's
-// address, for applications that route by the catalog.
+// address, for applications that route by the catalog. Range is where the tenant's entities are. Dedicated says that
+// the physical table is the tenant's alone: it is created and dropped with the tenant, and claimed whole.
 type TablePlacement struct {
-	Account string    `json:"account"`
-	Storage string    `json:"storage"`
-	Table   string    `json:"table"`
-	URL     string    `json:"url"`
-	Scheme  KeyScheme `json:"scheme"`
-	Key     string    `json:"key"`
-	Range   KeyRange  `json:"range"`
+	Account   string    `json:"account"`
+	Storage   string    `json:"storage"`
+	Table     string    `json:"table"`
+	URL       string    `json:"url"`
+	Scheme    KeyScheme `json:"scheme"`
+	Key       string    `json:"key"`
+	Range     KeyRange  `json:"range"`
+	Dedicated bool      `json:"dedicated,omitempty"`
 }
 
 // HomeAccount is the configuration's name for the account that holds the catalog.
