@@ -1,0 +1,84 @@
+package migration
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrNothingToDo says that the tenant already is where it shall go, or that nothing is left to purge or abort.
+	ErrNothingToDo = errors.New("nothing to do")
+	// ErrLeaseLost says that another mover took the migration over; this run has stopped writing.
+	ErrLeaseLost = errors.New("lease lost to another mover")
+)
+
+// RefusedError says why a move cannot start. Nothing was changed.
+type RefusedError struct {
+	TenantID string
+	Reason   string   // what is wrong, naming the thing
+	Way      string   // what to do about it
+	Keys     []string // examples, where keys are the reason
+}
+
+func (e *RefusedError) Error() string {
+	s := fmt.Sprintf("move tenant %q: %s", e.TenantID, e.Reason)
+	if e.Way != "" {
+		s += ". " + e.Way
+	}
+	return s
+}
+
+// BusyError says that another mover holds the migration's lease.
+type BusyError struct {
+	TenantID  string
+	Migration string
+	Owner     string
+	Expires   time.Time
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("migration %s of tenant %q is being run by %s, whose lease lasts until %s; wait for it, or stop it and run again after that time",
+		e.Migration, e.TenantID, e.Owner, e.Expires.UTC().Format(time.RFC3339))
+}
+
+// DifferencesError says that source and target are not equal.
+type DifferencesError struct {
+	TenantID  string
+	Migration string
+	Verify    *VerifyReport
+	Next      string // the commands that go on from here
+}
+
+func (e *DifferencesError) Error() string {
+	return fmt.Sprintf("tenant %q: %d entities differ between source and target. %s",
+		e.TenantID, e.Verify.Missing+e.Verify.Extra+e.Verify.Differing, e.Next)
+}
+
+// CollisionError says that the target holds another entity under a key that the move needs.
+type CollisionError struct {
+	TenantID   string
+	Table      string
+	Key        string
+	Properties []string // the names of the properties that differ
+}
+
+func (e *CollisionError) Error() string {
+	return fmt.Sprintf("tenant %q: table %s already holds a different entity %s (differing properties: %v)",
+		e.TenantID, e.Table, e.Key, e.Properties)
+}
+
+// InterruptedError says that the run's context ended at a safe point. It unwraps to the context's error.
+type InterruptedError struct {
+	TenantID  string
+	Migration string
+	State     string
+	Next      string // the command that goes on
+	Cause     error
+}
+
+func (e *InterruptedError) Error() string {
+	return fmt.Sprintf("migration %s of tenant %q stopped in state %s: %v. %s", e.Migration, e.TenantID, e.State, e.Cause, e.Next)
+}
+
+func (e *InterruptedError) Unwrap() error { return e.Cause }
