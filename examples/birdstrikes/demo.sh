@@ -2,20 +2,27 @@
 # The whole product on real data, on this machine: 46 airlines declared as tenants, 10,000 wildlife strikes loaded, one
 # airline moved to its own table with Terraform and one to a second account with tenantctl, everything verified.
 # Starts a local table server on a free port and works in a temporary folder; both are gone at the end.
+# With a folder as argument it works there and leaves the server's data and the Terraform state behind for a look.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 bin=$root/bin
 
 terraform=$("$root/tools/dev/terraform-cli.sh")
-work=$(mktemp -d "${TMPDIR:-/tmp}/aztenancy-demo.XXXXXX")
+keep=${1:-}
+if [ -n "$keep" ]; then
+  mkdir -p "$keep"
+  work=$(cd "$keep" && pwd)
+else
+  work=$(mktemp -d "${TMPDIR:-/tmp}/aztenancy-demo.XXXXXX")
+fi
 server=
 cleanup() {
   if [ -n "$server" ]; then
     kill "$server" 2>/dev/null || true
     wait "$server" 2>/dev/null || true
   fi
-  rm -rf "$work"
+  [ -n "$keep" ] || rm -rf "$work"
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
