@@ -1,24 +1,82 @@
 package tablestorage
 
-// Accounts are the clients of all configured accounts.
-type Accounts struct{}
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
-// NewAccounts checks every account of the configuration and makes its client. It sends nothing.
-func NewAccounts(cfg Config, o *ClientOptions) (*Accounts, error) { panic("under construction") }
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
+)
+
+// Accounts are the clients of all configured accounts, by the names that models and tenants use. The home account is
+// always there. It is safe for concurrent use.
+type Accounts struct {
+	clients map[string]*Client
+	names   []string
+	catalog string
+}
+
+// NewAccounts checks every account of the configuration and makes its client. It sends nothing. The clients share one
+// pool of connections.
+func NewAccounts(cfg Config, o *ClientOptions) (*Accounts, error) {
+	shared := ClientOptions{}
+	if o != nil {
+		shared = *o
+	}
+	if shared.Transport == nil {
+		shared.Transport = newHTTPClient()
+	}
+	configs := map[string]AccountConfig{tenancy.HomeAccount: cfg.Home}
+	for name, c := range cfg.Accounts {
+		if name == "" || name == tenancy.HomeAccount {
+			return nil, fmt.Errorf("account %q: this name means the home account; choose another for a further one", name)
+		}
+		configs[name] = c
+	}
+	a := &Accounts{clients: map[string]*Client{}, catalog: cmp.Or(cfg.CatalogTable, DefaultCatalogTable)}
+	for _, name := range slices.Sorted(maps.Keys(configs)) {
+		account, err := configs[name].Account()
+		if err != nil {
+			return nil, fmt.Errorf("account %q: %w", name, err)
+		}
+		if a.clients[name], err = NewClient(account, &shared); err != nil {
+			return nil, fmt.Errorf("account %q: %w", name, err)
+		}
+		if name != tenancy.HomeAccount {
+			a.names = append(a.names, name)
+		}
+	}
+	return a, nil
+}
 
 // Client returns the client of a configured account; "" and "home" are the home account.
-func (a *Accounts) Client(name string) (*Client, error) { panic("under construction") }
+func (a *Accounts) Client(name string) (*Client, error) {
+	if c, ok := a.clients[cmp.Or(name, tenancy.HomeAccount)]; ok {
+		return c, nil
+	}
+	known := slices.Clone(a.Names())
+	for i := range known {
+		known[i] = fmt.Sprintf("%q", known[i])
+	}
+	return nil, fmt.Errorf("account %q is not configured: there is %s; add it to accounts", name, strings.Join(known, ", "))
+}
 
 // Home returns the client of the home account.
-func (a *Accounts) Home() *Client { panic("under construction") }
+func (a *Accounts) Home() *Client { return a.clients[tenancy.HomeAccount] }
 
 // CatalogTable returns the name of the catalog's table.
-func (a *Accounts) CatalogTable() string { panic("under construction") }
+func (a *Accounts) CatalogTable() string { return a.catalog }
 
 // Names returns the names of the configured accounts: "home", then the others in order.
-func (a *Accounts) Names() []string { panic("under construction") }
+func (a *Accounts) Names() []string { return append([]string{tenancy.HomeAccount}, a.names...) }
 
 // Locate returns the storage account's own name and the address of a table; it is a tenancy.Locator.
 func (a *Accounts) Locate(account, table string) (storage, url string, err error) {
-	panic("under construction")
+	c, err := a.Client(account)
+	if err != nil {
+		return "", "", err
+	}
+	return c.AccountName(), c.TableURL(table), nil
 }

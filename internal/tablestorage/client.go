@@ -1,26 +1,61 @@
 package tablestorage
 
 import (
-	"context"
-	"time"
+	"fmt"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage/sas"
 )
 
+// serviceVersion is the x-ms-version of every request: new enough for Entra, old enough for every server.
+const serviceVersion = "2020-12-06"
+
 // ClientOptions are what a client may be told besides its account. The zero value is right for production.
 type ClientOptions struct {
 	Transport policy.Transporter  // nil: an HTTP client with pooled connections
-	Retry     policy.RetryOptions // zero fields: this package's defaults
+	Retry     policy.RetryOptions // zero fields: the defaults of defaultRetry
 	UserAgent string              // first word of the User-Agent; "" is "aztenancy"
 }
 
 // Client speaks the table protocol to one account. It is safe for concurrent use.
-type Client struct{ account Account }
+type Client struct {
+	account  Account
+	pipeline runtime.Pipeline
+}
 
 // NewClient returns a client of the account. It sends nothing.
-func NewClient(a Account, o *ClientOptions) (*Client, error) { panic("under construction") }
+func NewClient(a Account, o *ClientOptions) (*Client, error) {
+	if o == nil {
+		o = &ClientOptions{}
+	}
+	name, endpoint, err := resolveEndpoint(a.Name, a.TableEndpoint, "")
+	if err != nil {
+		return nil, err
+	}
+	a.Name, a.TableEndpoint = name, endpoint
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	authorize, err := authorizer(a)
+	if err != nil {
+		return nil, err
+	}
+	transport := o.Transport
+	if transport == nil {
+		transport = newHTTPClient()
+	}
+	options := policy.ClientOptions{Retry: defaultRetry(o.Retry), Transport: discreetTransport{transport}}
+	options.Telemetry.ApplicationID = o.UserAgent
+	if o.UserAgent == "" {
+		options.Telemetry.ApplicationID = "aztenancy"
+	}
+	return &Client{account: a, pipeline: runtime.NewPipeline("aztenancy", "v1", runtime.PipelineOptions{
+		PerRetry: []policy.Policy{authorize, attemptPolicy{}},
+	}, &options)}, nil
+}
 
 // AccountName returns the storage account's name.
 func (c *Client) AccountName() string { return c.account.Name }
@@ -31,44 +66,63 @@ func (c *Client) Endpoint() string { return c.account.TableEndpoint }
 // TableURL returns the address of a table.
 func (c *Client) TableURL(table string) string { return c.account.TableEndpoint + "/" + table }
 
-// CanSignSAS says whether the client has the account key, which signing a SAS needs.
-func (c *Client) CanSignSAS() bool { panic("under construction") }
-
-// SignTableSAS returns the query string of a SAS on one table. It needs the account key.
-func (c *Client) SignTableSAS(p sas.TableParams) (string, error) { panic("under construction") }
-
-// Tables returns the names of the account's tables that begin with prefix in any letter case, as stored.
-func (c *Client) Tables(ctx context.Context, prefix string) ([]string, error) {
-	panic("under construction")
+// CanSignSAS says whether the client has the account key, which signing a SAS and stored access policies need.
+func (c *Client) CanSignSAS() bool {
+	_, ok := c.account.Credential.(SharedKey)
+	return ok
 }
 
-// CreateTable creates a table. created is false if a table of that name was there, in any letter case.
-func (c *Client) CreateTable(ctx context.Context, name string) (created bool, err error) {
-	panic("under construction")
+// SignTableSAS returns the query string of a SAS on one table; p.Account may be left empty. Without the account key
+// the error is ErrNeedsAccountKey.
+func (c *Client) SignTableSAS(p sas.TableParams) (string, error) {
+	key, ok := c.account.Credential.(SharedKey)
+	if !ok {
+		return "", fmt.Errorf("sign a SAS for table %s of account %q: %w", p.Table, c.account.Name, ErrNeedsAccountKey)
+	}
+	p.Account = c.account.Name
+	return sas.SignTable(p, key.Key.Reveal())
 }
 
-// DeleteTable drops a table and all in it. A table that is not there is ErrTableNotFound.
-func (c *Client) DeleteTable(ctx context.Context, name string) error { panic("under construction") }
-
-// TableExists looks a table up in any letter case and returns its name as stored.
-func (c *Client) TableExists(ctx context.Context, name string) (stored string, ok bool, err error) {
-	panic("under construction")
+// SignAccountSAS returns the query string of an account SAS; p.Account may be left empty. Without the account key
+// the error is ErrNeedsAccountKey.
+func (c *Client) SignAccountSAS(p sas.AccountParams) (string, error) {
+	key, ok := c.account.Credential.(SharedKey)
+	if !ok {
+		return "", fmt.Errorf("sign a SAS for account %q: %w", c.account.Name, ErrNeedsAccountKey)
+	}
+	p.Account = c.account.Name
+	return sas.SignAccount(p, key.Key.Reveal())
 }
 
-// AccessPolicy is a stored access policy of a table. Permission holds letters of "raud".
-type AccessPolicy struct {
-	ID         string
-	Start      *time.Time
-	Expiry     *time.Time
-	Permission string
+// kindOf names a credential in messages.
+func kindOf(c Credential) string {
+	switch c.(type) {
+	case SharedKey:
+		return "account key"
+	case SAS:
+		return "SAS token"
+	}
+	return "Entra token"
 }
 
-// AccessPolicies returns the stored access policies of a table. Only the account key may ask.
-func (c *Client) AccessPolicies(ctx context.Context, table string) ([]AccessPolicy, error) {
-	panic("under construction")
+// escape percent-encodes everything but unreserved characters (RFC 3986 §2.3). The form on the wire is the form that
+// is signed, so nothing may be left for net/http to choose.
+func escape(s string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	b.Grow(len(s) + 8)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0 {
+			b.WriteByte(c)
+			continue
+		}
+		b.WriteByte('%')
+		b.WriteByte(hex[c>>4])
+		b.WriteByte(hex[c&15])
+	}
+	return b.String()
 }
 
-// SetAccessPolicies replaces all stored access policies of a table. Only the account key may do it.
-func (c *Client) SetAccessPolicies(ctx context.Context, table string, p []AccessPolicy) error {
-	panic("under construction")
-}
+// quote writes a text as an OData string literal: quotes doubled, then percent-encoded for a URL.
+func quote(s string) string { return "%27" + escape(strings.ReplaceAll(s, "'", "''")) + "%27" }
