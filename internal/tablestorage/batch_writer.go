@@ -19,6 +19,12 @@ type BatchWriter struct {
 	// Resolve, if set, is called with the operations of a transaction that the service refused. It returns the
 	// operations to run in their stead (none: they are dropped), or the error that Add or Flush shall return.
 	Resolve func(ctx context.Context, ops []Operation, refused *Error) ([]Operation, error)
+	// Guard, if set, gives an operation that goes first in every transaction of a partition: typically a merge on
+	// condition that a row exists, without which nothing of the transaction is carried out. If it fails as not
+	// found, or its condition is not met, the error is ErrGuardGone. Acknowledged and Resolve do not see it.
+	Guard func(partition string) Operation
+	// BeforeSend, if set, is called before each transaction; its error is returned instead of sending.
+	BeforeSend func(ctx context.Context) error
 
 	table *Table
 	open  map[string]*pending
@@ -34,7 +40,9 @@ type pending struct {
 }
 
 // NewBatchWriter returns a writer to the table.
-func NewBatchWriter(t *Table) *BatchWriter { return &BatchWriter{table: t, open: map[string]*pending{}} }
+func NewBatchWriter(t *Table) *BatchWriter {
+	return &BatchWriter{table: t, open: map[string]*pending{}}
+}
 
 // BatchError is a transaction that the service did not commit, or of which it is unknown whether it did: see
 // Error.Retried.
@@ -63,7 +71,7 @@ func (w *BatchWriter) Add(ctx context.Context, op Operation) error {
 		p = w.partition(op.Entity.PartitionKey)
 	}
 	added, err := w.put(p, op)
-	if err == nil && !added && len(p.x.ops) > 0 {
+	if err == nil && !added && len(p.x.payload()) > 0 {
 		if err := w.send(ctx, p); err != nil {
 			return err
 		}
@@ -101,10 +109,23 @@ func (w *BatchWriter) partition(key string) *pending {
 	if p, ok := w.open[key]; ok {
 		return p
 	}
-	p := &pending{partition: key, rows: map[string]bool{}, x: newTransaction(w.table)}
+	p := &pending{partition: key, rows: map[string]bool{}, x: w.begin(key)}
 	w.open[key], w.order = p, append(w.order, p)
 	w.bytes += p.x.size()
 	return p
+}
+
+// begin opens a transaction, with its guard if there is one.
+func (w *BatchWriter) begin(partition string) *transaction {
+	x := newTransaction(w.table)
+	if w.Guard == nil {
+		return x
+	}
+	if ok, err := x.add(w.Guard(partition)); err != nil || !ok {
+		x.err = fmt.Errorf("guard of partition %q in table %s: %w", partition, w.table.name, errors.Join(err, ErrTooLarge))
+	}
+	x.guards = len(x.ops)
+	return x
 }
 
 // put adds an operation to an open transaction, if it has room.
@@ -132,7 +153,7 @@ func (w *BatchWriter) close(p *pending) {
 
 // discardEmpty closes a transaction that got no operation.
 func (w *BatchWriter) discardEmpty(p *pending) {
-	if len(p.x.ops) == 0 {
+	if len(p.x.payload()) == 0 {
 		w.close(p)
 	}
 }
@@ -146,45 +167,75 @@ func (w *BatchWriter) send(ctx context.Context, p *pending) error {
 // run runs a transaction. One that is too large for the service after all is halved, and so on: the halves are
 // transactions of their own.
 func (w *BatchWriter) run(ctx context.Context, x *transaction) error {
+	ops := x.payload()
+	if len(ops) == 0 {
+		return nil
+	}
+	if x.err != nil {
+		return &BatchError{ops, x.err}
+	}
+	if w.BeforeSend != nil {
+		if err := w.BeforeSend(ctx); err != nil {
+			return &BatchError{ops, err}
+		}
+	}
 	etags, err := x.send(ctx)
 	if err == nil {
-		if w.Acknowledged != nil && len(x.ops) > 0 {
-			w.Acknowledged(x.ops, etags)
+		if w.Acknowledged != nil {
+			w.Acknowledged(ops, etags[x.guards:])
 		}
 		return nil
 	}
-	if errors.Is(err, ErrTooLarge) && len(x.ops) > 1 {
-		half := len(x.ops) / 2
-		if err := w.rerun(ctx, x.ops[:half]); err != nil {
-			var b *BatchError
-			if errors.As(err, &b) { // the second half was not tried
-				b.Operations = append(b.Operations[:len(b.Operations):len(b.Operations)], x.ops[half:]...)
-			}
-			return err
-		}
-		return w.rerun(ctx, x.ops[half:])
+	if errors.Is(err, ErrTooLarge) && len(ops) > 1 {
+		return w.halve(ctx, ops)
 	}
 	var refused *Error
-	if w.Resolve != nil && errors.As(err, &refused) {
-		instead, err := w.Resolve(ctx, x.ops, refused)
-		if err != nil {
-			return &BatchError{x.ops, err}
-		}
-		return w.rerun(ctx, instead)
+	if !errors.As(err, &refused) {
+		return &BatchError{ops, err}
 	}
-	return &BatchError{x.ops, err}
+	if x.guards > 0 && refused.Index == 0 && (errors.Is(err, ErrNotFound) || errors.Is(err, ErrConditionNotMet)) {
+		return &BatchError{ops, fmt.Errorf("%w: %w", ErrGuardGone, err)}
+	}
+	if w.Resolve == nil {
+		return &BatchError{ops, err}
+	}
+	if refused.Index >= 0 {
+		refused.Index -= x.guards
+	}
+	instead, err := w.Resolve(ctx, ops, refused)
+	if err != nil {
+		return &BatchError{ops, err}
+	}
+	return w.rerun(ctx, instead)
+}
+
+// halve runs the operations of a transaction that was too large as two.
+func (w *BatchWriter) halve(ctx context.Context, ops []Operation) error {
+	half := len(ops) / 2
+	if err := w.rerun(ctx, ops[:half]); err != nil {
+		var b *BatchError
+		if errors.As(err, &b) { // the second half was not tried
+			b.Operations = append(b.Operations[:len(b.Operations):len(b.Operations)], ops[half:]...)
+		}
+		return err
+	}
+	return w.rerun(ctx, ops[half:])
 }
 
 // rerun runs operations of one partition in as many transactions as it takes.
 func (w *BatchWriter) rerun(ctx context.Context, ops []Operation) error {
-	x := newTransaction(w.table)
+	if len(ops) == 0 {
+		return nil
+	}
+	partition := ops[0].Entity.PartitionKey
+	x := w.begin(partition)
 	for _, op := range ops {
 		ok, err := x.add(op)
 		if err == nil && !ok {
 			if err := w.run(ctx, x); err != nil {
 				return err
 			}
-			x = newTransaction(w.table)
+			x = w.begin(partition)
 			ok, err = x.add(op)
 		}
 		if err != nil || !ok {

@@ -21,6 +21,7 @@ var (
 	ErrThrottled         = errors.New("throttled")                              // ServerBusy, or 429, after all retries
 	ErrNeedsAccountKey   = errors.New("only the account key can do this")       // asked with a SAS or with Entra
 	ErrUnreachable       = errors.New("endpoint unreachable")                   // no connection could be made
+	ErrGuardGone         = errors.New("the guard row is gone")                  // BatchWriter.Guard
 	ErrNoETag            = errors.New("an ETag or AnyETag is needed, not \"\"") // a write that would be an upsert
 )
 

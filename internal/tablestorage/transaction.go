@@ -35,10 +35,13 @@ const (
 type transaction struct {
 	table *Table
 	ops   []Operation
-	ends  []int // offset in body at which each operation ends
-	body  []byte
-	batch string // boundaries
-	set   string
+	// guards is how many of the first ops were put there by BatchWriter.Guard; err says why there is none.
+	guards int
+	err    error
+	ends   []int // offset in body at which each operation ends
+	body   []byte
+	batch  string // boundaries
+	set    string
 }
 
 const (
@@ -93,6 +96,9 @@ func (x *transaction) add(op Operation) (ok bool, err error) {
 	x.ops, x.ends = append(x.ops, op), append(x.ends, len(x.body))
 	return true, nil
 }
+
+// payload returns the operations without the guard.
+func (x *transaction) payload() []Operation { return x.ops[x.guards:] }
 
 // size returns the length of the whole body.
 func (x *transaction) size() int { return len(x.body) + tailBytes }
