@@ -3,35 +3,11 @@ package auth
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
-	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/keyspan"
 )
-
-// The account that the storage emulators publish. Neither is a secret.
-const (
-	DevelopmentAccount = "devstoreaccount1"
-	DevelopmentKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-)
-
-// Key is the secret of an account. It prints as REDACTED in every verb.
-type Key struct{ secret string }
-
-// NewKey returns a key of the decoded bytes.
-func NewKey(secret []byte) Key { return Key{string(secret)} }
-
-// ParseKey decodes the base64 form of a key. The error does not show it.
-func ParseKey(text string) (Key, error) { panic("under construction") }
-
-// Reveal returns the base64 form, for connection strings and files only.
-func (k Key) Reveal() string { panic("under construction") }
-
-// Account is an account that can sign.
-type Account struct {
-	Name string
-	Key  Key
-}
 
 // Policy is a stored access policy of a table. Zero times and an empty Permission are left to the token.
 type Policy struct {
@@ -41,76 +17,75 @@ type Policy struct {
 }
 
 // Policies answers which stored access policies a table has. It is asked at each request with an si field, so that
-// revoking a policy has effect at once. A missing table has none, without error.
+// revoking a policy has effect at once. Table names come in lower case. A missing table has none, without error.
 type Policies interface {
 	AccessPolicies(ctx context.Context, account, table string) ([]Policy, error)
 }
 
 // Authenticator checks credentials. It is safe for concurrent use.
-type Authenticator struct{}
+type Authenticator struct {
+	keys     map[string]Key
+	policies Policies
+	clock    func() time.Time
+}
 
 // New returns an Authenticator for the accounts. clock is the time against which skew, start and expiry are measured.
 func New(accounts []Account, policies Policies, clock func() time.Time) *Authenticator {
-	panic("under construction")
+	a := &Authenticator{keys: make(map[string]Key, len(accounts)), policies: policies, clock: clock}
+	for _, account := range accounts {
+		a.keys[account.Name] = account.Key
+	}
+	return a
 }
 
 // Authenticate finds out what a request to an account may do. account is the name without "-secondary" that the
-// caller took from the host or path. A refusal is an *Error; another error is a failure of Policies.
+// caller took from the host or path; r is the request as it came: method, RequestURI and headers are signed. A
+// refusal is an *Error; another error is a failure of Policies.
 func (a *Authenticator) Authenticate(r *http.Request, account string) (*Grant, error) {
-	panic("under construction")
+	key, known := a.keys[account]
+	header := r.Header.Get("Authorization")
+	sas, err := parseSAS(r.URL.RawQuery)
+	switch {
+	case header == "" && err == nil && sas == nil:
+		return nil, noCredentials(r.Header.Get("x-ms-version"))
+	case !known:
+		return nil, authenticationFailed("The account does not exist here.")
+	case header == "" && err != nil:
+		return nil, err
+	case header == "":
+		return a.authenticateSAS(r, account, key, sas)
+	}
+	scheme, credential, _ := strings.Cut(header, " ")
+	switch scheme {
+	case "SharedKey", "SharedKeyLite":
+		if err := a.checkSharedKey(r, account, key, scheme, credential); err != nil {
+			return nil, err
+		}
+		return &Grant{scheme: SharedKey, account: account, span: keyspan.Whole()}, nil
+	case "Bearer":
+		return nil, authenticationFailed("Bearer tokens are not supported by this server.")
+	default:
+		return nil, malformedHeader()
+	}
 }
 
-// Error is a refusal.
-type Error struct {
-	Status        int    // HTTP status
-	Code, Message string // the service error code and its text, without RequestId and Time
-	// Detail is the text of an AuthenticationErrorDetail element. It never holds a secret or a signature.
-	Detail string
-	// FrontDoor asks for the XML form of authentication failures, with an x-ms-error-code header, whatever the
-	// request accepts; otherwise the form follows the operation (reference §8.3).
-	FrontDoor bool
-	// Challenge is the value of a WWW-Authenticate header, if not empty.
-	Challenge string
+// firstChallengeVersion is the x-ms-version from which a request without credentials is answered with a challenge.
+// Seen: 2020-12-06 with, 2019-07-07 without (reference §7.7); the exact version is unconfirmed.
+const firstChallengeVersion = "2019-12-12"
+
+// noCredentials is the answer to a request without any credential. Clients of newer versions find the identity
+// provider by the challenge; this server has none, so that the tenant is the nil GUID.
+func noCredentials(version string) *Error {
+	if version < firstChallengeVersion {
+		return authenticationFailed("")
+	}
+	return &Error{
+		Status: http.StatusUnauthorized,
+		Code:   "InvalidAuthenticationInfo",
+		Message: "Server failed to authenticate the request. Please refer to the information in the " +
+			"www-authenticate header.",
+		FrontDoor: true,
+		Challenge: "Bearer authorization_uri=https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000" +
+			"/oauth2/authorize resource_id=https://storage.azure.com",
+	}
 }
-
-func (e *Error) Error() string { return e.Code + ": " + e.Message }
-
-// Operation is one operation of the service, as far as permissions tell them apart.
-type Operation uint8
-
-// The operations. A batch is authorized by its parts.
-const (
-	GetServiceProperties Operation = iota + 1
-	SetServiceProperties
-	GetServiceStats
-	GetUserDelegationKey
-	QueryTables // also one entry of Tables
-	CreateTable
-	DeleteTable
-	GetTableACL
-	SetTableACL
-	QueryEntities
-	GetEntity
-	InsertEntity
-	UpdateEntity // replace with If-Match
-	MergeEntity  // merge with If-Match
-	InsertOrReplaceEntity
-	InsertOrMergeEntity
-	DeleteEntity
-)
-
-// Grant is what an authenticated request may do.
-type Grant struct{}
-
-// AllowTables checks an operation on the service, on tables or on an ACL. A refusal is an *Error.
-func (g *Grant) AllowTables(op Operation) error { panic("under construction") }
-
-// AllowEntities checks an operation on entities of a table. A refusal is an *Error. What it allows holds only inside
-// Range: check keys with AllowKey, clip queries with Range.
-func (g *Grant) AllowEntities(op Operation, table string) error { panic("under construction") }
-
-// Range returns the keys that the grant reaches; the whole table unless a SAS narrows it.
-func (g *Grant) Range() keyspan.Span { panic("under construction") }
-
-// AllowKey checks that a key lies in Range. A refusal is an *Error AuthorizationFailure.
-func (g *Grant) AllowKey(key edm.Key) error { panic("under construction") }

@@ -81,11 +81,11 @@ func (b box) span() keyspan.Span {
 	return s
 }
 
-// maxIntersections caps the work on one filter. Beyond it conjunctions stop narrowing, which is always allowed.
-const maxIntersections = 1 << 17
+// maxWork caps the boxes that are made for one filter. Beyond it spans stop narrowing, which is always allowed.
+const maxWork = 1 << 17
 
 // boxer turns a filter into boxes that together hold every key that can match.
-type boxer struct{ intersections int }
+type boxer struct{ work int }
 
 // spansOf returns disjoint spans in ascending order that hold every key that can match.
 func spansOf(n node) []keyspan.Span {
@@ -118,7 +118,11 @@ func (b *boxer) collect(dst []box, n node, negated bool) []box {
 		return b.collect(dst, n.term, !negated)
 	case *junction:
 		if n.or == negated {
-			return append(dst, b.conjunction(n.terms, negated)...)
+			boxes := b.conjunction(n.terms, negated)
+			if b.work += len(boxes); b.work > maxWork {
+				return append(dst, anyKey())
+			}
+			return append(dst, boxes...)
 		}
 		for _, term := range n.terms {
 			dst = b.collect(dst, term, negated)
@@ -150,7 +154,7 @@ func (b *boxer) intersect(left, right []box) []box {
 	if len(left) == 1 && left[0] == anyKey() {
 		return right
 	}
-	if b.intersections += len(left) * len(right); b.intersections > maxIntersections {
+	if b.work += len(left) * len(right); b.work > maxWork {
 		if len(left) < len(right) {
 			return left
 		}
