@@ -41,6 +41,7 @@ func (b *bar) Phase(name string) {
 		progressbar.OptionSetPredictTime(true),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine of its own: the spinner turns as work is done
 		progressbar.OptionSetElapsedTime(true),
 		progressbar.OptionSetRenderBlankState(true),
 	)

@@ -1,0 +1,83 @@
+package tenantctl
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/migration"
+)
+
+const migrateHelp = `Move the tenant to another isolation model, and to another account where the model or --account says so.
+
+The tenant's writes are held while it moves (its state in the catalog is frozen; applications honour that), its entities are copied,
+every entity, property and type is compared, and only then does the catalog name the new place. The source is left as it is
+until: tenantctl purge TENANT.
+
+A move that was interrupted or killed goes on where it was when the same command is run again, on any machine. Until the
+switch it can be undone with: tenantctl abort TENANT.
+
+EXIT STATUS
+  0    the tenant was moved and verified
+  1    the move is refused, with the reason and the way out; nothing was changed
+  2    the command line or the configuration is wrong
+  3    source and target differ; the tenant is still at the source
+  4    incomplete; the same command finishes it
+  5    another mover works on the tenant, or the service is unreachable or busy; try again later
+  6    something was written to the source while writes were held
+  9    nothing to do: the tenant is there already
+  130  interrupted at a safe point; the same command goes on`
+
+type migrateOptions struct {
+	targetOptions
+	Workers int
+	NoWait  bool
+}
+
+func (o *migrateOptions) addFlags(f *pflag.FlagSet) {
+	o.targetOptions.addFlags(f)
+	f.IntVar(&o.Workers, "workers", migration.DefaultWorkers, "key ranges that are copied at the same time")
+	f.BoolVar(&o.NoWait, "no-wait", false, "end with status 5, rather than wait for the lease of a mover that may be dead to run out")
+}
+
+func newMigrateCommand(env *environment) *cobra.Command {
+	var o migrateOptions
+	cmd := &cobra.Command{
+		Use:     "migrate TENANT --to MODEL",
+		Short:   "Move a tenant to another isolation model, verified",
+		Long:    migrateHelp,
+		Example: "  tenantctl migrate contoso --to own-table",
+		Args:    oneTenant,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runEngine(cmd.Context(), env, args[0], reportTitle{"Tenant %s moved from %s to %s.", "Tenant %s is on its way from %s to %s."},
+				func(ctx context.Context, e *migration.Engine) (*migration.Report, error) {
+					return e.Run(ctx, args[0], o.target(), migration.Options{Workers: o.Workers, DontWait: o.NoWait})
+				})
+		},
+	}
+	o.addFlags(cmd.Flags())
+	requireTarget(cmd)
+	return cmd
+}
+
+// runEngine runs an operation of the mover that ends with a report, and writes the report: also one of an operation that
+// did not come to its end.
+func runEngine(ctx context.Context, env *environment, tenant string, title reportTitle,
+	do func(context.Context, *migration.Engine) (*migration.Report, error)) error {
+	services, err := env.open()
+	if err != nil {
+		return err
+	}
+	progress := env.progress()
+	defer progress.Close()
+	report, err := do(ctx, services.engine(progress))
+	progress.Close()
+	if report != nil {
+		writeErr := write(env, report, func(w io.Writer) error { return writeMigrationReport(w, report, title.of(err)) })
+		return errors.Join(classify(tenant, report, err), writeErr)
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package tenantctl
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/migration"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenantctl/ui"
+)
+
+// reportTitle is the first line of a report: of an operation that is done, and of one that is not. Each takes the
+// tenant, the model it comes from and the model it goes to.
+type reportTitle struct{ done, notDone string }
+
+func (t reportTitle) of(err error) string {
+	if err == nil {
+		return t.done
+	}
+	return t.notDone
+}
+
+// classify adds to the error of an operation what decides the exit status: whether writes slipped past the freeze, and
+// whether something begun is left to finish.
+func classify(tenant string, r *migration.Report, err error) error {
+	switch {
+	case r.StragglerCount > 0 && (err == nil || !errors.Is(err, migration.ErrNothingToDo)):
+		violated := &freezeViolatedError{fmt.Errorf("tenant %q: %s reached the source while writes were held, and are not at the target; see the report",
+			tenant, ui.Plural(r.StragglerCount, "write"))}
+		if err == nil {
+			return violated
+		}
+		return errors.Join(err, violated)
+	case err == nil, as[*migration.RefusedError](err):
+		return err
+	default:
+		return &incompleteError{err}
+	}
+}
+
+// writeMigrationReport writes the report of a move, a purge or an abort for people.
+func writeMigrationReport(w io.Writer, r *migration.Report, title string) error {
+	d := newDescription(title, r.TenantID, r.From.Model, r.To.Model)
+	d.add("migration", "%s, %s", r.Migration, r.State)
+	for _, logical := range slices.Sorted(maps.Keys(r.To.Tables)) {
+		from, to := r.From.Tables[logical], r.To.Tables[logical]
+		d.add(logical, "%s/%s -> %s/%s", from.Storage, from.Table, to.Storage, to.Table)
+	}
+	d.add("entities", "%s, %s, in %s", ui.Count(r.Entities), ui.Bytes(r.Bytes), ui.Plural(r.Transactions, "transaction"))
+	if r.Retries > 0 {
+		d.add("sent again", "%s", ui.Plural(r.Retries, "transaction"))
+	}
+	if r.FreezeFor > 0 {
+		d.add("writes held", "%s, by %s", ui.Duration(seconds(r.FreezeFor)), r.Freeze)
+	}
+	d.add("could write", "%s", r.CouldWrite)
+	if r.Verify != nil {
+		d.add("verified", "%s", verifyText(r.Verify))
+	}
+	d.list("not verified", r.NotVerified)
+	if r.StragglerCount > 0 {
+		d.add("past freeze", "%s", ui.Plural(r.StragglerCount, "write"))
+	}
+	if r.Purged > 0 {
+		d.add("purged", "%s", ui.Plural(r.Purged, "entity"))
+	}
+	if r.Removed > 0 {
+		d.add("removed", "%s from the target", ui.Plural(r.Removed, "entity"))
+	}
+	d.list("note", r.Notes)
+	d.add("next", "%s", r.Next)
+	return d.write(w)
+}
+
+// verifyText sums a verification up in a line.
+func verifyText(v *migration.VerifyReport) string {
+	text := fmt.Sprintf("%s, %s: %s equal", v.Level, v.Result, ui.Count(v.Equal))
+	if v.Missing+v.Extra+v.Differing > 0 {
+		text += fmt.Sprintf(", %s missing at the target, %s only there, %s with other content", ui.Count(v.Missing), ui.Count(v.Extra), ui.Count(v.Differing))
+	}
+	return text
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

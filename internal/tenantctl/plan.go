@@ -1,0 +1,152 @@
+package tenantctl
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/migration"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenantctl/ui"
+)
+
+const planHelp = `Say what a move of the tenant to another isolation model would do: from where to where, how many entities and bytes, how many
+transactions, how writes are held, and what stands against it. Nothing is written. The counts are exact: the plan reads the
+tenant's entities once.
+
+EXIT STATUS
+  0    the move can start
+  1    the move is refused, with the reason and the way out
+  2    the command line or the configuration is wrong
+  5    the service is unreachable or busy; try again later
+  9    nothing to do: the tenant is there already
+  130  interrupted`
+
+// targetOptions say where a tenant shall go.
+type targetOptions struct {
+	Model   string
+	Account string
+}
+
+func (o *targetOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Model, "to", "", "isolation `MODEL` to move to")
+	f.StringVar(&o.Account, "account", "", "configured `NAME` of the account to move to (default: the model's)")
+}
+
+func (o targetOptions) target() migration.Target {
+	return migration.Target{Model: o.Model, Account: o.Account}
+}
+
+// requireTarget makes --to a required flag.
+func requireTarget(cmd *cobra.Command) {
+	if err := cmd.MarkFlagRequired("to"); err != nil {
+		panic(err) // addFlags has added it
+	}
+}
+
+func newPlanCommand(env *environment) *cobra.Command {
+	var o targetOptions
+	cmd := &cobra.Command{
+		Use:     "plan TENANT --to MODEL",
+		Short:   "Say what a move would do, without doing it",
+		Long:    planHelp,
+		Example: "  tenantctl plan contoso --to own-table",
+		Args:    oneTenant,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runPlan(cmd.Context(), env, o, args[0])
+		},
+	}
+	o.addFlags(cmd.Flags())
+	requireTarget(cmd)
+	return cmd
+}
+
+func runPlan(ctx context.Context, env *environment, o targetOptions, tenant string) error {
+	services, err := env.open()
+	if err != nil {
+		return err
+	}
+	progress := env.progress()
+	defer progress.Close()
+	plan, err := services.engine(progress).Plan(ctx, tenant, o.target())
+	progress.Close()
+	if err != nil {
+		return err
+	}
+	return write(env, plan, func(w io.Writer) error { return writePlan(w, plan, o) })
+}
+
+// writePlan writes a plan for people.
+func writePlan(w io.Writer, p *migration.Plan, o targetOptions) error {
+	d := newDescription("Tenant %s can move from %s to %s. Nothing was changed.", p.TenantID, p.From.Model, p.To.Model)
+	for _, t := range p.Tables {
+		how := string(t.MapClass) + " keys"
+		switch {
+		case t.Stays:
+			how = "stays where it is"
+		case t.CreatesTable:
+			how += ", the table is created"
+		}
+		d.add(t.Logical, "%s -> %s: %s, %s in %s; %s", t.Source, t.Target, ui.Plural(t.Entities, "entity"), ui.Bytes(t.Bytes),
+			ui.Plural(t.Partitions, "partition"), how)
+	}
+	d.add("entities", "%s, %s", ui.Count(p.Entities), ui.Bytes(p.Bytes))
+	d.add("transactions", "%s, about %s in all", ui.Count(p.Transactions), ui.Plural(p.Requests, "request"))
+	d.add("writes held", "by %s, for the length of the move", p.Freeze)
+	d.add("could write", "%s", p.CouldWrite)
+	d.list("not moved", p.NotMoved)
+	if p.Resumes != "" {
+		d.add("resumes", "migration %s, which is in state %s", p.Resumes, p.ResumesInState)
+	}
+	d.add("next", "tenantctl migrate %s --to %s%s", p.TenantID, o.Model, accountFlag(o.Account))
+	return d.write(w)
+}
+
+func accountFlag(account string) string {
+	if account == "" {
+		return ""
+	}
+	return " --account " + account
+}
+
+// description is a sentence and, below it, named lines.
+type description struct {
+	title string
+	lines [][2]string
+}
+
+func newDescription(format string, args ...any) *description {
+	return &description{title: fmt.Sprintf(format, args...)}
+}
+
+// add adds a line; one without text is left out.
+func (d *description) add(name, format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); text != "" {
+		d.lines = append(d.lines, [2]string{name, text})
+	}
+}
+
+// list adds a line for each text, with the name before the first.
+func (d *description) list(name string, texts []string) {
+	for _, text := range texts {
+		d.add(name, "%s", text)
+		name = ""
+	}
+}
+
+func (d *description) write(w io.Writer) error {
+	width := 0
+	for _, l := range d.lines {
+		width = max(width, len([]rune(l[0])))
+	}
+	var b strings.Builder
+	b.WriteString(d.title + "\n")
+	for _, l := range d.lines {
+		b.WriteString("  " + l[0] + strings.Repeat(" ", width-len([]rune(l[0]))) + "  " + l[1] + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

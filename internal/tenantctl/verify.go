@@ -1,0 +1,92 @@
+package tenantctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/migration"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenantctl/ui"
+)
+
+const verifyHelp = `Compare the source of the tenant's latest move, where it is still kept, with the target: every entity, every property, value and
+type. Nothing is written. Once applications write to the target again, it is right that it differs from the source: verify
+before that, or read the differences as what happened since.
+
+EXIT STATUS
+  0    equal
+  1    error, or a part could not be compared: that is never taken for equal
+  2    the command line or the configuration is wrong
+  3    differences found
+  5    the service is unreachable or busy; try again later
+  9    nothing to do: there is no source to compare with
+  130  interrupted`
+
+func newVerifyCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:     "verify TENANT",
+		Short:   "Compare a moved tenant's source and target, entity by entity",
+		Long:    verifyHelp,
+		Example: "  tenantctl verify contoso",
+		Args:    oneTenant,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runVerify(cmd.Context(), env, args[0])
+		},
+	}
+}
+
+func runVerify(ctx context.Context, env *environment, tenant string) error {
+	services, err := env.open()
+	if err != nil {
+		return err
+	}
+	progress := env.progress()
+	defer progress.Close()
+	report, err := services.engine(progress).Verify(ctx, tenant)
+	progress.Close()
+	if report == nil {
+		return err
+	}
+	writeErr := write(env, report, func(w io.Writer) error { return writeVerifyReport(w, report) })
+	if err == nil && report.Result != migration.ResultEqual {
+		err = fmt.Errorf("tenant %q: %s: not everything could be compared", tenant, report.Result)
+	}
+	return errors.Join(err, writeErr)
+}
+
+// writeVerifyReport writes a verification for people.
+func writeVerifyReport(w io.Writer, r *migration.VerifyReport) error {
+	d := newDescription("Tenant %s: source and target are %s.", r.TenantID, r.Result)
+	d.add("migration", "%s", r.Migration)
+	d.add("level", "%s: every entity, property, value and type", r.Level)
+	d.add("equal", "%s", ui.Plural(r.Equal, "entity"))
+	if r.Missing+r.Extra+r.Differing > 0 {
+		d.add("missing", "%s in the source only", ui.Count(r.Missing))
+		d.add("extra", "%s in the target only", ui.Count(r.Extra))
+		d.add("differing", "%s in both, with other content", ui.Count(r.Differing))
+	}
+	for i, x := range r.Differences {
+		if i == 10 {
+			d.add("", "and more: --json lists up to %d", migration.MaxDifferences)
+			break
+		}
+		d.add("", "%s", differenceText(x))
+	}
+	d.list("unverified", r.Unverified)
+	d.add("took", "%s", ui.Duration(seconds(r.Seconds)))
+	return d.write(w)
+}
+
+func differenceText(x migration.Difference) string {
+	switch x.Kind {
+	case migration.KindMissing:
+		return fmt.Sprintf("%s: %s is missing at the target", x.Logical, x.Source)
+	case migration.KindExtra:
+		return fmt.Sprintf("%s: %s is only at the target", x.Logical, x.Target)
+	default:
+		return fmt.Sprintf("%s: %s differs in %v", x.Logical, x.Target, x.Properties)
+	}
+}
