@@ -1,6 +1,7 @@
 package tablestorage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,7 +123,7 @@ func (w *BatchWriter) begin(partition string) *transaction {
 		return x
 	}
 	if ok, err := x.add(w.Guard(partition)); err != nil || !ok {
-		x.err = fmt.Errorf("guard of partition %q in table %s: %w", partition, w.table.name, errors.Join(err, ErrTooLarge))
+		x.err = fmt.Errorf("guard of partition %q in table %s: %w", partition, w.table.name, cmp.Or(err, ErrTooLarge))
 	}
 	x.guards = len(x.ops)
 	return x
@@ -238,8 +239,11 @@ func (w *BatchWriter) rerun(ctx context.Context, ops []Operation) error {
 			x = w.begin(partition)
 			ok, err = x.add(op)
 		}
-		if err != nil || !ok {
-			return &BatchError{[]Operation{op}, errors.Join(err, ErrTooLarge)}
+		if err == nil && !ok {
+			err = ErrTooLarge
+		}
+		if err != nil {
+			return &BatchError{[]Operation{op}, err}
 		}
 	}
 	return w.run(ctx, x)

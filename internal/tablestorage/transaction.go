@@ -38,7 +38,6 @@ type transaction struct {
 	// guards is how many of the first ops were put there by BatchWriter.Guard; err says why there is none.
 	guards int
 	err    error
-	ends   []int // offset in body at which each operation ends
 	body   []byte
 	batch  string // boundaries
 	set    string
@@ -93,7 +92,7 @@ func (x *transaction) add(op Operation) (ok bool, err error) {
 		x.body = x.body[:before]
 		return false, nil
 	}
-	x.ops, x.ends = append(x.ops, op), append(x.ends, len(x.body))
+	x.ops = append(x.ops, op)
 	return true, nil
 }
 

@@ -42,33 +42,13 @@ type TableParams struct {
 }
 
 // SignTable returns the query string of a service SAS on a table, without "?". Key is the account key, base64.
-//
-// The string-to-sign (Create a service SAS, table service, sv ≥ 2015-04-05) has these lines, joined by LF, an empty
-// one for each that is absent:
-//
-//	sp
-//	st
-//	se
-//	/table/ACCOUNT/table          in lower case
-//	si
-//	sip
-//	spr
-//	sv
-//	spk
-//	srk
-//	epk
-//	erk
 func SignTable(p TableParams, key string) (string, error) {
 	sp, err := p.check()
 	if err != nil {
 		return "", fmt.Errorf("sign a SAS for table %s: %w", p.Table, err)
 	}
 	st, se := formatTime(p.Start), formatTime(p.Expiry)
-	text := strings.Join([]string{
-		sp, st, se, "/table/" + p.Account + "/" + strings.ToLower(p.Table), p.PolicyID, p.IPRange, p.Protocol, version,
-		value(p.StartPartitionKey), value(p.StartRowKey), value(p.EndPartitionKey), value(p.EndRowKey),
-	}, "\n")
-	sig, err := sign(text, key)
+	sig, err := sign(p.stringToSign(sp, st, se), key)
 	if err != nil {
 		return "", err
 	}
@@ -87,6 +67,28 @@ func SignTable(p TableParams, key string) (string, error) {
 	q.addKey("erk", p.EndRowKey)
 	q.add("sig", sig)
 	return string(q), nil
+}
+
+// stringToSign has these lines (Create a service SAS, table service, sv ≥ 2015-04-05), joined by LF, an empty one for
+// each that is absent, and no LF at the end:
+//
+//	sp
+//	st
+//	se
+//	/table/ACCOUNT/table          the table in lower case
+//	si
+//	sip
+//	spr
+//	sv
+//	spk
+//	srk
+//	epk
+//	erk
+func (p TableParams) stringToSign(sp, st, se string) string {
+	return strings.Join([]string{
+		sp, st, se, "/table/" + p.Account + "/" + strings.ToLower(p.Table), p.PolicyID, p.IPRange, p.Protocol, version,
+		value(p.StartPartitionKey), value(p.StartRowKey), value(p.EndPartitionKey), value(p.EndRowKey),
+	}, "\n")
 }
 
 // check returns the permission letters in the service's order.
@@ -117,28 +119,13 @@ type AccountParams struct {
 }
 
 // SignAccount returns the query string of an account SAS, without "?". Key is the account key, base64.
-//
-// The string-to-sign (Create an account SAS, sv < 2020-12-06) has the lines account, sp, ss, srt, st, se, sip, spr
-// and sv, each of them ended by LF, the last one too.
 func SignAccount(p AccountParams, key string) (string, error) {
-	sp, err := ordered(p.Permission, accountPermissions)
+	sp, srt, err := p.check()
 	if err != nil {
 		return "", fmt.Errorf("sign a SAS for account %s: %w", p.Account, err)
 	}
-	srt, err := ordered(p.ResourceTypes, resourceTypes)
-	if err != nil {
-		return "", fmt.Errorf("sign a SAS for account %s: resource types: %w", p.Account, err)
-	}
-	if p.Account == "" || sp == "" || srt == "" || p.Expiry.IsZero() {
-		return "", errors.New("sign an account SAS: account, permissions, resource types and expiry are needed")
-	}
-	if err := checkTimes(p.Start, p.Expiry); err != nil {
-		return "", fmt.Errorf("sign a SAS for account %s: %w", p.Account, err)
-	}
-	const tableService = "t"
 	st, se := formatTime(p.Start), formatTime(p.Expiry)
-	lines := []string{p.Account, sp, tableService, srt, st, se, p.IPRange, p.Protocol, version}
-	sig, err := sign(strings.Join(lines, "\n")+"\n", key)
+	sig, err := sign(p.stringToSign(sp, srt, st, se), key)
 	if err != nil {
 		return "", err
 	}
@@ -153,6 +140,30 @@ func SignAccount(p AccountParams, key string) (string, error) {
 	q.add("spr", p.Protocol)
 	q.add("sig", sig)
 	return string(q), nil
+}
+
+// tableService is the ss of every account SAS here: no other service is opened by it.
+const tableService = "t"
+
+// stringToSign has these lines (Create an account SAS, sv < 2020-12-06), each ended by LF, the last one too:
+// account, sp, ss, srt, st, se, sip, spr, sv.
+func (p AccountParams) stringToSign(sp, srt, st, se string) string {
+	lines := []string{p.Account, sp, tableService, srt, st, se, p.IPRange, p.Protocol, version}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// check returns the permission letters and the resource types in the service's order.
+func (p AccountParams) check() (sp, srt string, err error) {
+	if sp, err = ordered(p.Permission, accountPermissions); err != nil {
+		return "", "", err
+	}
+	if srt, err = ordered(p.ResourceTypes, resourceTypes); err != nil {
+		return "", "", fmt.Errorf("resource types: %w", err)
+	}
+	if p.Account == "" || sp == "" || srt == "" || p.Expiry.IsZero() {
+		return "", "", errors.New("account, permissions, resource types and expiry are needed")
+	}
+	return sp, srt, checkTimes(p.Start, p.Expiry)
 }
 
 // sign returns the signature of a text, base64. The key's text is never part of an error.

@@ -131,34 +131,6 @@ func (t discreetTransport) Do(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// newHTTPClient pools enough connections for a parallel copy, gives up on silent hosts after seconds, and follows no
-// redirects: the table service has none, so one comes from something else.
-func newHTTPClient() *http.Client {
-	transport := defaultTransport()
-	return &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-// defaultRetry fills the fields of retry that are zero. The service ends a request after 30 s, so a try may take a
-// little longer than that; six tries are spread over about half a minute.
-func defaultRetry(o policy.RetryOptions) policy.RetryOptions {
-	if o.MaxRetries == 0 {
-		o.MaxRetries = 5
-	}
-	if o.TryTimeout == 0 {
-		o.TryTimeout = 60 * time.Second
-	}
-	if o.RetryDelay == 0 {
-		o.RetryDelay = 500 * time.Millisecond
-	}
-	if o.MaxRetryDelay == 0 {
-		o.MaxRetryDelay = 20 * time.Second
-	}
-	return o
-}
-
 // isCanceled says whether err is the end of the caller's context.
 func isCanceled(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, ctx.Err())
