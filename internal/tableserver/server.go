@@ -2,25 +2,17 @@ package tableserver
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-)
+	"sync"
+	"time"
 
-// DevAccount and DevKey are the published credentials of the storage emulator. They are no secret.
-const (
-	DevAccount = "devstoreaccount1"
-	DevKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/auth"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/store"
 )
-
-// Account is a storage account that the server answers for.
-type Account struct {
-	// Name is 3 to 24 lower-case letters and digits.
-	Name string
-	// Key is the decoded account key. New fills an empty one: with DevKey for DevAccount, else with a generated
-	// key that is kept in Options.Dir.
-	Key []byte
-}
 
 // Options says where a Server keeps its data and for which accounts it answers.
 type Options struct {
@@ -39,12 +31,46 @@ type Options struct {
 // Server answers the Azure Table protocol. It is safe for concurrent use.
 type Server struct {
 	accounts []Account
+	known    map[string]bool // names of accounts
+	store    *store.Store
+	auth     *auth.Authenticator
 	handler  http.Handler
+	log      *slog.Logger
+
+	mu     sync.Mutex // guards the following
+	https  []*http.Server
+	closed bool
 }
 
 // New opens the store and returns a server that is ready to Serve.
 func New(o Options) (*Server, error) {
-	panic("under construction")
+	if o.InMemory == (o.Dir != "") {
+		return nil, errors.New("give either a data folder or in-memory storage")
+	}
+	log := o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{log: log, known: make(map[string]bool)}
+	st, err := store.Open(store.Options{Dir: o.Dir, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	s.store = st
+	if s.accounts, err = resolveAccounts(o.Accounts, o.Dir); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	signers := make([]auth.Account, len(s.accounts))
+	for i, a := range s.accounts {
+		s.known[a.Name] = true
+		signers[i] = auth.Account{Name: a.Name, Key: auth.NewKey(a.Key)}
+	}
+	s.auth = auth.New(signers, policies{st}, time.Now)
+	s.handler = http.HandlerFunc(s.serveHTTP)
+	if o.Middleware != nil {
+		s.handler = o.Middleware(s.handler)
+	}
+	return s, nil
 }
 
 // Accounts returns the accounts with their keys, in the order of Options.
@@ -53,20 +79,92 @@ func (s *Server) Accounts() []Account { return s.accounts }
 // Handler returns the server's handler, wrapped by Options.Middleware.
 func (s *Server) Handler() http.Handler { return s.handler }
 
+// The times that a client may take. They bound what a slow or silent one can hold.
+const (
+	headerTimeout   = 30 * time.Second
+	readTimeout     = 2 * time.Minute
+	idleTimeout     = 5 * time.Minute
+	shutdownTimeout = 15 * time.Second
+)
+
 // Serve answers requests on l until ctx ends or Close is called, lets running requests finish, and returns nil
 // then. It closes l. The store stays open until Close.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	panic("under construction")
+	h := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    1 << 20, // Orleans sends filters far beyond 16 KiB in the URL
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errors.Join(http.ErrServerClosed, l.Close())
+	}
+	s.https = append(s.https, h)
+	s.mu.Unlock()
+
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() { stopped <- shutdown(h) })
+	err := h.Serve(l)
+	if !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+	}
+	if !stop() {
+		return <-stopped
+	}
+	return nil
 }
 
-// Close stops the server and closes the store.
-func (s *Server) Close() error { panic("under construction") }
-
-// Endpoint returns the path-style table endpoint of an account at a listening address, with a trailing slash:
-// http://127.0.0.1:10002/devstoreaccount1/.
-func Endpoint(addr net.Addr, account string) string {
-	return "http://" + addr.String() + "/" + account + "/"
+// shutdown lets running requests finish for a while and cuts off those that do not.
+func shutdown(h *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if err := h.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("wait for running requests: %w", err), h.Close())
+	}
+	return nil
 }
 
-// ConnectionString returns the connection string of an account. It holds the account key.
-func (a Account) ConnectionString(endpoint string) string { panic("under construction") }
+// Close stops the server, lets running requests finish, and closes the store. It may be called again.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	var err error
+	for _, h := range s.https {
+		err = errors.Join(err, shutdown(h))
+	}
+	return errors.Join(err, s.store.Close())
+}
+
+// policies shows the store's access policies to auth.
+type policies struct{ store *store.Store }
+
+// AccessPolicies implements auth.Policies.
+func (p policies) AccessPolicies(ctx context.Context, account, table string) ([]auth.Policy, error) {
+	t, err := p.store.Table(ctx, account, table)
+	if errors.Is(err, store.ErrTableNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]auth.Policy, len(t.Policies))
+	for i, stored := range t.Policies {
+		out[i] = auth.Policy{ID: stored.ID, Permission: stored.Permission}
+		if stored.Start != nil {
+			out[i].Start = *stored.Start
+		}
+		if stored.Expiry != nil {
+			out[i].Expiry = *stored.Expiry
+		}
+	}
+	return out, nil
+}

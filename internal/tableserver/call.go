@@ -1,0 +1,206 @@
+package tableserver
+
+import (
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"strings"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/auth"
+)
+
+// maxBody is the largest request body in bytes (Scalability targets for Table storage).
+const maxBody = 4 << 20
+
+// call is one request while it is answered.
+type call struct {
+	s *Server
+	w http.ResponseWriter
+	r *http.Request
+
+	id        string // x-ms-request-id
+	account   string // without -secondary
+	secondary bool
+	base      string // URL of the account, with a trailing slash
+	method    string // with X-HTTP-Method applied
+	resource  resource
+	query     query
+	format    format
+	prefer    preference
+	grant     *auth.Grant
+	plain     bool // an ACL or service operation: XML errors, no OData headers
+}
+
+// serveHTTP answers one request. A panic is answered with InternalError and ends nothing else.
+func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		s.healthz(w, r)
+		return
+	}
+	c := &call{s: s, w: w, r: r, id: newRequestID()}
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if p == http.ErrAbortHandler { //nolint:errorlint // the sentinel is panicked with as it is
+			panic(p)
+		}
+		s.log.Error("panic while answering", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+		c.fail(errInternal)
+	}()
+	if err := c.answer(); err != nil {
+		c.fail(err)
+	}
+}
+
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if err := s.store.Healthy(r.Context()); err != nil {
+		s.log.Error("health check", slog.Any("error", err))
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, "storage does not answer\n")
+		return
+	}
+	_, _ = io.WriteString(w, "ok\n")
+}
+
+var versionForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
+
+// answer finds the operation, checks the credentials and runs the handler.
+func (c *call) answer() error {
+	c.commonHeaders()
+	path := c.addressAccount()
+	var err error
+	if c.query, err = parseQuery(c.r.URL.RawQuery); err != nil {
+		return err
+	}
+	c.format = formatOf(c.r.Header, c.query)
+	if v := c.r.Header.Get("x-ms-version"); v != "" && !versionForm.MatchString(v) {
+		return errHeaderValue
+	}
+	if c.resource, err = parseResource(path); err != nil {
+		return err
+	}
+	o, err := c.operation()
+	if err != nil {
+		return err
+	}
+	c.plain = o.plain
+	if o.prefers {
+		c.prefer = preferenceOf(c.r.Header)
+	}
+	if c.grant, err = c.s.auth.Authenticate(c.r, c.account); err != nil {
+		return err
+	}
+	if c.secondary && !o.read {
+		return fail("InsufficientAccountPermissions", "Write operations to the secondary location are not allowed.")
+	}
+	if o.permission != 0 {
+		if err := c.allow(o.permission); err != nil {
+			return err
+		}
+	}
+	return o.run(c)
+}
+
+// allow checks the operation against the credentials, for one entity also its key.
+func (c *call) allow(op auth.Operation) error {
+	switch c.resource.kind {
+	case tableResource, entityResource:
+		if c.plain {
+			return c.grant.AllowTables(op)
+		}
+		if err := c.grant.AllowEntities(op, c.resource.table); err != nil {
+			return err
+		}
+		if c.resource.kind == entityResource {
+			return c.grant.AllowKey(c.resource.key)
+		}
+		return nil
+	default:
+		return c.grant.AllowTables(op)
+	}
+}
+
+// addressAccount takes the account from the first host label when the host is a dotted name whose first label is a
+// known account, and from the first path segment otherwise. It returns the escaped path below the account.
+func (c *call) addressAccount() string {
+	scheme := "http://"
+	if c.r.TLS != nil {
+		scheme = "https://"
+	}
+	path := strings.TrimPrefix(c.r.URL.EscapedPath(), "/")
+	host := c.r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if label, _, dotted := strings.Cut(host, "."); dotted && net.ParseIP(host) == nil {
+		if name, secondary := strings.CutSuffix(label, secondarySuffix); c.s.known[name] {
+			c.account, c.secondary = name, secondary
+			c.base = scheme + c.r.Host + "/"
+			return path
+		}
+	}
+	segment, rest, _ := strings.Cut(path, "/")
+	c.account, c.secondary = strings.CutSuffix(segment, secondarySuffix)
+	c.base = scheme + c.r.Host + "/" + segment + "/"
+	return rest
+}
+
+const secondarySuffix = "-secondary"
+
+// body reads the request's body, at most maxBody bytes.
+func (c *call) body() ([]byte, error) {
+	if c.r.ContentLength > maxBody {
+		return nil, errTooLarge
+	}
+	r := http.MaxBytesReader(c.w, c.r.Body, maxBody)
+	if n := c.r.ContentLength; n > 0 {
+		b := make([]byte, n)
+		if _, err := io.ReadFull(r, b); err != nil {
+			return nil, bodyError(err)
+		}
+		return b, nil
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, bodyError(err)
+	}
+	return b, nil
+}
+
+// bodyError keeps "too large" and takes every other failure for a body that the client did not finish.
+func bodyError(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return err
+	}
+	return errInvalidInput
+}
+
+// newRequestID returns a GUID-shaped text. It needs to be unlike others, not secret.
+func newRequestID() string {
+	var raw [16]byte
+	hi, lo := rand.Uint64(), rand.Uint64()
+	for i := range 8 {
+		raw[i], raw[8+i] = byte(hi>>(8*i)), byte(lo>>(8*i))
+	}
+	var b [36]byte
+	hex.Encode(b[0:8], raw[0:4])
+	b[8] = '-'
+	hex.Encode(b[9:13], raw[4:6])
+	b[13] = '-'
+	hex.Encode(b[14:18], raw[6:8])
+	b[18] = '-'
+	hex.Encode(b[19:23], raw[8:10])
+	b[23] = '-'
+	hex.Encode(b[24:36], raw[10:16])
+	return string(b[:])
+}

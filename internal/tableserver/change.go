@@ -1,0 +1,102 @@
+package tableserver
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/auth"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/store"
+)
+
+// change is one write of one entity, alone or within a batch.
+type change struct {
+	table      string
+	key        edm.Key
+	operation  store.Operation
+	permission auth.Operation
+	invalid    error // what is wrong with the keys or the entity; reported after the table was found
+}
+
+// readChange turns a request into a change. An error means that it cannot even be said what it would change.
+func readChange(method string, at resource, h http.Header, body []byte) (change, error) {
+	c := change{table: at.table, key: at.key}
+	if at.kind == tableResource {
+		return c.insert(body)
+	}
+	condition, conditional, err := ifMatch(h)
+	if err != nil {
+		return c, err
+	}
+	c.operation.IfMatch = condition
+	if method == http.MethodDelete {
+		if !conditional {
+			// The header is documented as required; the answer to a request without it is unconfirmed.
+			return c, invalidETag("")
+		}
+		c.operation.Kind, c.permission = store.Delete, auth.DeleteEntity
+		c.operation.Entity = &edm.Entity{PartitionKey: at.key.PartitionKey, RowKey: at.key.RowKey}
+		return c, nil
+	}
+	replace := method == http.MethodPut
+	switch {
+	case replace && conditional:
+		c.operation.Kind, c.permission = store.Replace, auth.UpdateEntity
+	case replace:
+		c.operation.Kind, c.permission = store.UpsertReplace, auth.InsertOrReplaceEntity
+	case conditional:
+		c.operation.Kind, c.permission = store.Merge, auth.MergeEntity
+	default:
+		c.operation.Kind, c.permission = store.UpsertMerge, auth.InsertOrMergeEntity
+	}
+	e, _, err := parseBody(h, body)
+	if err != nil {
+		c.invalid = err
+		return c, nil
+	}
+	// The URL names the entity; real clients leave the keys out of the body.
+	e.PartitionKey, e.RowKey = at.key.PartitionKey, at.key.RowKey
+	c.operation.Entity = e
+	c.invalid = e.Validate()
+	return c, nil
+}
+
+// insert reads the entity of a POST, whose keys stand in the body.
+func (c change) insert(body []byte) (change, error) {
+	c.operation.Kind, c.permission = store.Insert, auth.InsertEntity
+	e, present, err := edm.ParseEntity(body)
+	if err != nil {
+		return c, err
+	}
+	c.operation.Entity, c.key = e, e.Key()
+	if !present.PartitionKey || !present.RowKey {
+		c.invalid = fail("PropertiesNeedValue", "The values are not specified for all properties in the entity.")
+		return c, nil
+	}
+	c.invalid = e.Validate()
+	return c, nil
+}
+
+func parseBody(h http.Header, body []byte) (*edm.Entity, edm.Presence, error) {
+	if strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "application/atom+xml") {
+		return nil, edm.Presence{}, errAtom
+	}
+	return edm.ParseEntity(body)
+}
+
+// ifMatch reads the condition of a write: "*", or a weak ETag. Any other value is refused (reference §6).
+func ifMatch(h http.Header) (condition string, conditional bool, err error) {
+	if len(h["If-None-Match"]) > 0 {
+		return "", false, errInvalidInput
+	}
+	values := h["If-Match"]
+	if len(values) == 0 {
+		return "", false, nil
+	}
+	v := values[0]
+	weak := len(v) >= len(`W/""`) && strings.HasPrefix(v, `W/"`) && strings.HasSuffix(v, `"`)
+	if len(values) > 1 || v != "*" && !weak || strings.Count(v, `"`) > 2 {
+		return "", false, invalidETag(v)
+	}
+	return v, true, nil
+}

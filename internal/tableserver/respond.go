@@ -1,0 +1,179 @@
+package tableserver
+
+import (
+	"encoding/xml"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
+)
+
+const serverHeader = "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0"
+
+// defaultVersion is what a request without x-ms-version is answered with.
+const defaultVersion = "2019-02-02"
+
+// set writes a header with the spelling that the service uses; http.Header.Set would change it.
+func (c *call) set(name, value string) { c.w.Header()[name] = []string{value} }
+
+// commonHeaders are those of every answer (reference §1.4). x-ms-version echoes the request's.
+func (c *call) commonHeaders() {
+	c.set("Server", serverHeader)
+	c.set("x-ms-request-id", c.id)
+	version := c.r.Header.Get("x-ms-version")
+	if !versionForm.MatchString(version) {
+		version = defaultVersion
+	}
+	c.set("x-ms-version", version)
+	if id := c.r.Header.Get("x-ms-client-request-id"); id != "" && len(id) <= 1<<10 {
+		c.set("x-ms-client-request-id", id)
+	}
+}
+
+// odataHeaders are those of every OData answer.
+func (c *call) odataHeaders() {
+	c.set("Cache-Control", "no-cache")
+	c.set("X-Content-Type-Options", "nosniff")
+	if applied := c.prefer.applied(); applied != "" {
+		c.set("Preference-Applied", applied)
+	}
+}
+
+// writeJSON answers with a body in the negotiated level.
+func (c *call) writeJSON(status int, body []byte) error {
+	c.odataHeaders()
+	c.set("Content-Type", c.format.contentType())
+	c.write(status, body)
+	return nil
+}
+
+// write sends a body in chunks, as the service does.
+func (c *call) write(status int, body []byte) {
+	c.set("Transfer-Encoding", "chunked")
+	c.w.WriteHeader(status)
+	if c.r.Method != http.MethodHead {
+		_, _ = c.w.Write(body) // the client is gone if this does not work
+	}
+}
+
+// writeNothing answers an OData operation without a body.
+func (c *call) writeNothing(status int) error {
+	c.odataHeaders()
+	c.writeEmpty(status)
+	return nil
+}
+
+// writeEmpty answers without a body and without OData headers.
+func (c *call) writeEmpty(status int) {
+	c.set("Content-Length", "0")
+	c.w.WriteHeader(status)
+}
+
+// utf8BOM begins the XML bodies of the service.
+const utf8BOM = "\ufeff"
+
+// writeXML answers an ACL or service operation.
+func (c *call) writeXML(document any) error {
+	body, err := xml.Marshal(document)
+	if err != nil {
+		return err
+	}
+	c.set("Content-Type", "application/xml")
+	c.write(http.StatusOK, append([]byte(utf8BOM+xmlDeclaration), body...))
+	return nil
+}
+
+const (
+	xmlDeclaration    = `<?xml version="1.0" encoding="utf-8"?>`
+	metadataNamespace = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata"
+)
+
+// fail answers with an error in the form that reference §8 gives it.
+func (c *call) fail(err error) {
+	f := failureOf(err)
+	if f.status >= http.StatusInternalServerError && f.code == "InternalError" {
+		c.s.log.Error("answering with InternalError", slog.Any("error", err), slog.String("request_id", c.id))
+	}
+	if f.code == frontEndCode {
+		c.failFrontEnd(f)
+		return
+	}
+	if f.challenge != "" {
+		c.set("WWW-Authenticate", f.challenge)
+	}
+	switch {
+	case f.frontDoor || c.plain:
+		body := c.errorXML(f, "m:")
+		c.set("x-ms-error-code", f.code)
+		c.set("Content-Type", "application/xml")
+		c.set("Content-Length", strconv.Itoa(len(body)))
+		c.w.WriteHeader(f.status)
+		if c.r.Method != http.MethodHead {
+			_, _ = c.w.Write(body)
+		}
+	case c.format.json:
+		c.failureHeaders(f)
+		c.set("Content-Type", c.format.contentType())
+		c.write(f.status, c.errorJSON(f, ""))
+	default:
+		c.failureHeaders(f)
+		c.set("Content-Type", "application/xml;charset=utf-8")
+		c.write(f.status, c.errorXML(f, ""))
+	}
+}
+
+func (c *call) failureHeaders(f *failure) {
+	if c.prefer == returnContent {
+		c.prefer = noPreference
+	}
+	c.odataHeaders()
+	if f.uncached {
+		delete(c.w.Header(), "Cache-Control")
+	}
+}
+
+// failFrontEnd answers as the web server in front of the service, without any x-ms header.
+func (c *call) failFrontEnd(f *failure) {
+	clear(c.w.Header())
+	c.set("Server", "Microsoft-HTTPAPI/2.0")
+	c.set("Content-Type", "text/html; charset=us-ascii")
+	c.set("Connection", "close")
+	c.w.WriteHeader(f.status)
+	_, _ = c.w.Write([]byte("<HTML><HEAD><TITLE>Bad Request</TITLE></HEAD><BODY><h2>Bad Request - Invalid URL</h2>" +
+		"<hr><p>HTTP Error 400. The request URL is invalid.</p></BODY></HTML>\r\n"))
+}
+
+// text is the message as it goes out. The time always has seven digits. prefix is an index within a batch.
+func (c *call) text(f *failure, prefix string) string {
+	return prefix + f.message + "\nRequestId:" + c.id + "\nTime:" + time.Now().UTC().Format("2006-01-02T15:04:05.0000000Z")
+}
+
+func (c *call) errorJSON(f *failure, prefix string) []byte {
+	b := append([]byte(`{"odata.error":{"code":`), edm.AppendJSONString(nil, f.code)...)
+	b = append(b, `,"message":{"lang":"en-US","value":`...)
+	b = edm.AppendJSONString(b, c.text(f, prefix))
+	return append(b, "}}}"...)
+}
+
+// errorXML writes <error> in the metadata namespace, with prefix "m:" or as the default namespace.
+func (c *call) errorXML(f *failure, prefix string) []byte {
+	var b strings.Builder
+	b.WriteString(xmlDeclaration + "<" + prefix + "error xmlns")
+	if prefix != "" {
+		b.WriteString(":m")
+	}
+	b.WriteString(`="` + metadataNamespace + `"><` + prefix + "code>" + f.code + "</" + prefix + "code><" +
+		prefix + `message xml:lang="en-US">`)
+	_ = xml.EscapeText(&b, []byte(c.text(f, ""))) // a Builder takes everything
+	b.WriteString("</" + prefix + "message>")
+	if prefix != "" && f.code == "AuthenticationFailed" && f.detail != "" {
+		b.WriteString("<m:AuthenticationErrorDetail>")
+		_ = xml.EscapeText(&b, []byte(f.detail))
+		b.WriteString("</m:AuthenticationErrorDetail>")
+	}
+	b.WriteString("</" + prefix + "error>")
+	return []byte(b.String())
+}
