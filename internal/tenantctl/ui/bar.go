@@ -2,112 +2,81 @@ package ui
 
 import (
 	"io"
-	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 )
 
+// barInterval is the least time between two drawings of a bar.
+const barInterval = 100 * time.Millisecond
+
 // Bar returns a Progress that draws a bar for each phase on a terminal: name, share, rate, time left, and the reason
-// of a wait. A finished bar is wiped, so that what remains on the terminal is the result.
-func Bar(w io.Writer) Progress { return &bar{w: w} }
+// of a wait. Before a phase knows its total it is a spinner. Close wipes the bar, so that what remains on the
+// terminal is the result.
+func Bar(w io.Writer) Progress { return newBar(w, barInterval, time.Now) }
 
-type bar struct {
-	w io.Writer
-
-	mu      sync.Mutex
-	current *progressbar.ProgressBar
-	phase   string
-	closed  bool
+func newBar(w io.Writer, interval time.Duration, now func() time.Time) *reporter {
+	b := &bar{w: w}
+	r := newReporter(interval, now, b.show, b.note)
+	r.end = b.wipe
+	return r
 }
 
-// Phase wipes the bar and draws another.
-func (b *bar) Phase(name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return
+// bar draws what a reporter shows; the reporter sees to it that one goroutine at a time does. Errors of drawing are
+// dropped: a terminal that is gone must not stop the work.
+type bar struct {
+	w       io.Writer
+	current *progressbar.ProgressBar
+	phase   string
+	total   int64
+}
+
+// show draws the state; a new phase has a new bar.
+func (b *bar) show(s Snapshot) {
+	if b.current == nil || b.phase != s.Phase || b.total != s.Total {
+		b.wipe()
+		b.phase, b.total = s.Phase, s.Total
+		b.current = b.draw(s)
 	}
-	b.wipe()
-	b.phase = name
-	b.current = progressbar.NewOptions64(-1,
+	text := s.Phase
+	if s.Waiting != "" {
+		text += "; waiting: " + s.Waiting
+	}
+	b.current.Describe(text)
+	_ = b.current.Set64(s.Done)
+}
+
+func (b *bar) draw(s Snapshot) *progressbar.ProgressBar {
+	total := s.Total
+	if total <= 0 {
+		total = -1 // a spinner: a bar of nothing would be full at once
+	}
+	return progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(b.w),
-		progressbar.OptionSetDescription(name),
+		progressbar.OptionSetDescription(s.Phase),
 		progressbar.OptionSetWidth(24),
-		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("entities"),
 		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSpinnerType(14),
-		progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine of its own: the spinner turns as work is done
 		progressbar.OptionSetElapsedTime(true),
-		progressbar.OptionSetRenderBlankState(true),
+		progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine of its own
 	)
 }
 
-// Total turns the spinner into a bar.
-func (b *bar) Total(n int64) {
-	b.with(func(p *progressbar.ProgressBar) {
-		if n > 0 {
-			p.ChangeMax64(n)
-		}
-	})
-}
-
-// Advance moves the bar. A terminal that is gone must not stop the work, so errors of drawing are dropped.
-func (b *bar) Advance(n int64) {
-	b.with(func(p *progressbar.ProgressBar) { _ = p.Add64(n) })
-}
-
-// Waiting writes the reason before the bar.
-func (b *bar) Waiting(reason string) {
-	b.with(func(p *progressbar.ProgressBar) {
-		text := b.phase
-		if reason != "" {
-			text += "; waiting: " + reason
-		}
-		p.Describe(text)
-	})
-}
-
-// Note writes a line above the bar.
-func (b *bar) Note(text string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return
-	}
+// note writes a line above the bar.
+func (b *bar) note(text string) {
 	if b.current != nil {
 		_ = b.current.Clear()
 	}
 	writeLine(b.w, text)
-	if b.current != nil {
-		_ = b.current.RenderBlank()
-	}
 }
 
-// Close wipes the bar.
-func (b *bar) Close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.wipe()
-	b.closed = true
-}
-
-func (b *bar) with(do func(p *progressbar.ProgressBar)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.current != nil && !b.closed {
-		do(b.current)
-	}
-}
-
+// wipe removes the bar.
 func (b *bar) wipe() {
 	if b.current != nil {
 		_ = b.current.Clear()
-		_ = b.current.Exit()
 		b.current = nil
 	}
 }

@@ -25,6 +25,7 @@ type reporter struct {
 	now      func() time.Time
 	show     func(Snapshot)
 	note     func(string)
+	end      func() // if set, called by Close
 
 	mu      sync.Mutex
 	meter   Meter
@@ -115,6 +116,9 @@ func (r *reporter) Close() {
 		return
 	}
 	r.closed = true
+	if r.end != nil {
+		r.end()
+	}
 	r.mu.Unlock()
 	close(r.stop)
 	<-r.stopped
