@@ -1,0 +1,1 @@
+terraform import aztenancy_isolation_model.pool pool

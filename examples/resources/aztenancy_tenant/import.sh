@@ -1,0 +1,1 @@
+terraform import aztenancy_tenant.contoso contoso

@@ -1,0 +1,111 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+var _ datasource.DataSourceWithConfigure = (*tenantDataSource)(nil)
+
+func newTenantDataSource() datasource.DataSource { return &tenantDataSource{} }
+
+// tenantDataSource is a tenant as the catalog has it, whoever declared or moved it.
+type tenantDataSource struct{ dataSourceClient }
+
+type tenantDataModel struct {
+	ID             types.String `tfsdk:"id"`
+	TenantID       types.String `tfsdk:"tenant_id"`
+	Key            types.String `tfsdk:"key"`
+	IsolationModel types.String `tfsdk:"isolation_model"`
+	Account        types.String `tfsdk:"account"`
+	Labels         types.Map    `tfsdk:"labels"`
+	State          types.String `tfsdk:"state"`
+	Epoch          types.Int64  `tfsdk:"epoch"`
+	Tables         types.Map    `tfsdk:"tables"`
+}
+
+// Metadata names the data source.
+func (d *tenantDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_tenant"
+}
+
+// Schema describes the data source.
+func (d *tenantDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{MarkdownDescription: description, Computed: true}
+	}
+	tables := make(map[string]schema.Attribute, len(placementDescriptions))
+	for name, description := range placementDescriptions {
+		tables[name] = text(description)
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A tenant as the catalog has it: where its entities live and what may be done with them, whoever declared or moved it.",
+		Attributes: map[string]schema.Attribute{
+			"tenant_id": schema.StringAttribute{
+				MarkdownDescription: "The tenant's id.",
+				Required:            true,
+				Validators:          []validator.String{tenantIDValidator()},
+			},
+			"id":              text("The tenant's id."),
+			"key":             text("The text that stands for the tenant in PartitionKeys."),
+			"isolation_model": text("The isolation model that places the tenant."),
+			"account":         text("The account that holds the tenant's tables: a name of the provider's `accounts`, or `home`."),
+			"labels": schema.MapAttribute{
+				MarkdownDescription: "The tenant's labels.",
+				Computed:            true,
+				ElementType:         types.StringType,
+			},
+			"state": text("What may be done with the tenant's entities: `active`, read and write; `frozen`, read only; `provisioning` and `deleting`, nothing."),
+			"epoch": schema.Int64Attribute{
+				MarkdownDescription: "A number that grows with every change of the tenant's place or state.",
+				Computed:            true,
+			},
+			"tables": schema.MapNestedAttribute{
+				MarkdownDescription: "Where the tenant's entities live, by logical table.",
+				Computed:            true,
+				NestedObject:        schema.NestedAttributeObject{Attributes: tables},
+			},
+		},
+	}
+}
+
+// Read finds the tenant in the catalog.
+func (d *tenantDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m tenantDataModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	s := d.ready(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	id := m.TenantID.ValueString()
+	all, err := s.lookup(ctx)
+	if err != nil {
+		addServiceError(&resp.Diagnostics, "Tenant "+quote(id)+" could not be read", err)
+		return
+	}
+	rec, ok := all.tenants[id]
+	if !ok {
+		resp.Diagnostics.AddAttributeError(path.Root("tenant_id"), "Tenant "+quote(id)+" does not exist",
+			fmt.Sprintf("The catalog, table %s of storage account %s, has no tenant of this id. Declare it as an `aztenancy_tenant`, or look at `tenantctl tenants`.",
+				s.accounts.CatalogTable(), s.accounts.Home().AccountName()))
+		return
+	}
+	m.ID = types.StringValue(rec.ID)
+	m.Key = types.StringValue(rec.Key)
+	m.IsolationModel = types.StringValue(rec.Model)
+	m.Account = optional(placementAccount(rec.Placement))
+	m.State = types.StringValue(string(rec.State))
+	m.Epoch = types.Int64Value(rec.Epoch)
+	labels, ds := types.MapValueFrom(ctx, types.StringType, rec.Labels)
+	resp.Diagnostics.Append(ds...)
+	tables, ds := placementValue(ctx, rec.Placement)
+	resp.Diagnostics.Append(ds...)
+	m.Labels, m.Tables = labels, tables
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
