@@ -1,0 +1,30 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"iter"
+)
+
+// errEnough ends a scan whose caller has seen enough.
+var errEnough = errors.New("enough")
+
+// ChunksOf yields those chunks of a migration that stand under one logical name, in order of their numbers, without
+// holding them all: a migration of a large tenant has thousands.
+func (c *Catalog) ChunksOf(ctx context.Context, migrationID, logical string) iter.Seq2[Chunk, error] {
+	return func(yield func(Chunk, error) bool) {
+		err := c.scan(ctx, rowsOf(migrationID, chunkPrefix+logical+"|"), "", func(r row) error {
+			k, err := decodeChunk(r)
+			if err != nil {
+				return err
+			}
+			if k.Logical == logical && !yield(k, nil) {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(Chunk{}, err)
+		}
+	}
+}
