@@ -67,22 +67,29 @@ func trimSlash(s string) string {
 
 var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 
-// resolveAccounts checks names and finds the keys that were not given.
+// CheckAccounts says what is wrong with the names of accounts, before anything is made for them.
+func CheckAccounts(accounts []Account) error {
+	seen := make(map[string]bool)
+	for _, a := range accounts {
+		if !accountName.MatchString(a.Name) {
+			return fmt.Errorf("account name %q: give 3 to 24 lower-case letters and digits", a.Name)
+		}
+		if seen[a.Name] {
+			return fmt.Errorf("account %q is given twice: name each account once", a.Name)
+		}
+		seen[a.Name] = true
+	}
+	return nil
+}
+
+// resolveAccounts finds the keys that were not given.
 func resolveAccounts(given []Account, dir string) ([]Account, error) {
 	if len(given) == 0 {
 		given = []Account{{Name: DevAccount}}
 	}
 	out := make([]Account, len(given))
-	seen := make(map[string]bool)
 	kept := keyFile{dir: dir}
 	for i, a := range given {
-		if !accountName.MatchString(a.Name) {
-			return nil, fmt.Errorf("account name %q: give 3 to 24 lower-case letters and digits", a.Name)
-		}
-		if seen[a.Name] {
-			return nil, fmt.Errorf("account %q is given twice: name each account once", a.Name)
-		}
-		seen[a.Name] = true
 		if len(a.Key) == 0 {
 			key, err := kept.key(a.Name)
 			if err != nil {

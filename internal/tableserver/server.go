@@ -47,6 +47,9 @@ func New(o Options) (*Server, error) {
 	if o.InMemory == (o.Dir != "") {
 		return nil, errors.New("give either a data folder or in-memory storage")
 	}
+	if err := CheckAccounts(o.Accounts); err != nil {
+		return nil, err
+	}
 	log := o.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

@@ -27,7 +27,7 @@ var (
 	ErrNotFound        = errors.New("the entity does not exist")
 	ErrExists          = errors.New("the entity exists already")
 	ErrConditionNotMet = errors.New("the entity's ETag is another one")
-	ErrInUse           = errors.New("another process uses the folder")
+	ErrInUse           = errors.New("another process uses it: stop that one, or give another folder")
 )
 
 // Options says where the data is.
