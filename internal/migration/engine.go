@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"context"
 	"time"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
@@ -20,8 +19,18 @@ type Engine struct {
 	// LeaseTTL is how long a lease lives without renewal; 0 means DefaultLeaseTTL.
 	LeaseTTL time.Duration
 
-	// fault is called with the name of each fault point; tests use it to kill the run there. Nil in production.
-	fault func(point string)
+	// fault is called with the name of each fault point; where it returns true the run stops there as if killed.
+	// Nil in production.
+	fault func(point string) bool
+	// now is the clock of leases; nil means time.Now.
+	now func() time.Time
+}
+
+func (e *Engine) progress() Progress {
+	if e.Progress == nil {
+		return Discard
+	}
+	return e.Progress
 }
 
 // DefaultLeaseTTL is how long a mover's lease lives after its last renewal. It is renewed three times as often.
@@ -44,42 +53,7 @@ type Options struct {
 	// DontWait makes Run return a *BusyError at once where another mover's lease has not run out yet. Otherwise
 	// Run waits for a lease that nobody renews, and returns a *BusyError as soon as it sees a renewal.
 	DontWait bool
-}
-
-// Plan says what a move would do, and refuses what cannot be done. It writes nothing. Errors: *RefusedError for a
-// move that must not start, ErrNothingToDo where the tenant is already there.
-func (e *Engine) Plan(ctx context.Context, tenantID string, to Target) (*Plan, error) {
-	panic("under construction")
-}
-
-// Run moves the tenant, or resumes the move that a killed run left behind. The report is not nil whenever a migration exists,
-// also with an error. Errors: *RefusedError before anything is changed, ErrNothingToDo where the tenant
-// is already there, *BusyError while another mover works, *DifferencesError where verification found differences,
-// *InterruptedError when ctx ended; after any of them Run may be called again.
-func (e *Engine) Run(ctx context.Context, tenantID string, to Target, o Options) (*Report, error) {
-	panic("under construction")
-}
-
-// Verify compares the source of the tenant's latest migration, where it is still kept, with the target: every
-// entity, every property and type. A report with differences comes with a *DifferencesError; what could not be
-// checked is said in VerifyReport.Unverified and never counts as equal.
-func (e *Engine) Verify(ctx context.Context, tenantID string) (*VerifyReport, error) {
-	panic("under construction")
-}
-
-// Purge deletes the source that the tenant's finished migrations left in place. It refuses when the source is no
-// longer what was verified. Errors as for Run; ErrNothingToDo where no source is left.
-func (e *Engine) Purge(ctx context.Context, tenantID string, o Options) (*Report, error) {
-	panic("under construction")
-}
-
-// Status says where the tenant is, and what its migrations did and wait for.
-func (e *Engine) Status(ctx context.Context, tenantID string) (*Status, error) {
-	panic("under construction")
-}
-
-// Abort undoes a migration that has not switched yet: it removes what the migration wrote, releases the target's claim
-// and lets the tenant be written again. Errors: ErrNothingToDo where no migration is under way.
-func (e *Engine) Abort(ctx context.Context, tenantID string, o Options) (*Report, error) {
-	panic("under construction")
+	// Drain is how long to wait between the freeze and the copy, for writers that look at the catalog only now and then.
+	// Give the longest time for which the applications cache a tenant's row.
+	Drain time.Duration
 }

@@ -3,12 +3,15 @@ package migration
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
 var (
 	// ErrNothingToDo says that the tenant already is where it shall go, or that nothing is left to purge or abort.
 	ErrNothingToDo = errors.New("nothing to do")
+	// ErrUnverified says that there was nothing to compare with; it comes with a report that says why.
+	ErrUnverified = errors.New("unverified")
 	// ErrLeaseLost says that another mover took the migration over; this run has stopped writing.
 	ErrLeaseLost = errors.New("lease lost to another mover")
 )
@@ -19,15 +22,22 @@ type RefusedError struct {
 	Reason   string   // what is wrong, naming the thing
 	Way      string   // what to do about it
 	Keys     []string // examples, where keys are the reason
+	Err      error    // cause, if there is one
 }
 
 func (e *RefusedError) Error() string {
 	s := fmt.Sprintf("move tenant %q: %s", e.TenantID, e.Reason)
+	if len(e.Keys) > 0 {
+		s += ": " + strings.Join(e.Keys, ", ")
+	}
 	if e.Way != "" {
 		s += ". " + e.Way
 	}
 	return s
 }
+
+// Unwrap returns the cause.
+func (e *RefusedError) Unwrap() error { return e.Err }
 
 // BusyError says that another mover holds the migration's lease.
 type BusyError struct {
@@ -61,11 +71,12 @@ type CollisionError struct {
 	Table      string
 	Key        string
 	Properties []string // the names of the properties that differ
+	Next       string   // the commands that go on from here
 }
 
 func (e *CollisionError) Error() string {
-	return fmt.Sprintf("tenant %q: table %s already holds a different entity %s (differing properties: %v)",
-		e.TenantID, e.Table, e.Key, e.Properties)
+	return fmt.Sprintf("tenant %q: table %s already holds a different entity %s (differing properties: %s). %s",
+		e.TenantID, e.Table, e.Key, strings.Join(e.Properties, ", "), e.Next)
 }
 
 // InterruptedError says that the run's context ended at a safe point. It unwraps to the context's error.
@@ -82,3 +93,23 @@ func (e *InterruptedError) Error() string {
 }
 
 func (e *InterruptedError) Unwrap() error { return e.Cause }
+
+// StragglersError says that somebody wrote to the source past the freeze, or after the switch. Nothing was merged.
+type StragglersError struct {
+	TenantID  string
+	Migration string
+	Count     int64
+	Examples  []Straggler
+	Next      string
+}
+
+func (e *StragglersError) Error() string {
+	s := fmt.Sprintf("tenant %q: %d entities of the source were written or deleted after they were verified", e.TenantID, e.Count)
+	for i, x := range e.Examples {
+		if i == 3 {
+			break
+		}
+		s += fmt.Sprintf("; %s: %s %s", x.Logical, x.What, x.Key)
+	}
+	return s + ". " + e.Next
+}

@@ -54,6 +54,7 @@ type Difference struct {
 	Source     string   `json:"source,omitempty"` // key at the source
 	Target     string   `json:"target,omitempty"` // key at the target
 	Properties []string `json:"properties,omitempty"`
+	Reason     string   `json:"reason,omitempty"` // why a source entity has no key at the target
 }
 
 // The kinds of Difference.
@@ -76,6 +77,7 @@ type VerifyReport struct {
 	Missing     int64        `json:"missing"`
 	Extra       int64        `json:"extra"`
 	Differing   int64        `json:"differing"`
+	SinceSwitch int64        `json:"since_switch"`          // differing or extra, written at the target after the switch: no differences
 	Differences []Difference `json:"differences,omitempty"` // at most MaxDifferences
 	Unverified  []string     `json:"unverified,omitempty"`
 	Seconds     float64      `json:"seconds"`

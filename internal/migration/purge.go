@@ -1,0 +1,204 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
+)
+
+// checkSeal refuses a purge before anything is deleted, where the source is not what was verified, or no longer only
+// this migration's to delete.
+func (r *run) checkSeal(ctx context.Context) error {
+	if err := r.sourceIsFree(ctx); err != nil {
+		return err
+	}
+	found, count, err := r.stragglers(ctx)
+	if err != nil || count == 0 {
+		return err
+	}
+	r.found = found
+	return r.changed(found, count)
+}
+
+func (r *run) changed(found []Straggler, count int64) error {
+	m := r.j.migration()
+	return &StragglersError{TenantID: m.TenantID, Migration: m.ID, Count: count, Examples: found,
+		Next: "Look at these entities; write to the target what the tenant needs of them, then delete them at the source by hand, or leave the source in place"}
+}
+
+// sourceIsFree says whether the source still is claimed by the tenant, and is not its present place.
+func (r *run) sourceIsFree(ctx context.Context) error {
+	m := r.j.migration()
+	t, err := r.catalog.Tenant(ctx, m.TenantID)
+	if err != nil {
+		return fmt.Errorf("read tenant %q: %w", m.TenantID, err)
+	}
+	for _, mv := range r.moves {
+		for logical, p := range t.Placement {
+			if sameTable(p, mv.source.place) && p.Range.Overlaps(mv.source.within) {
+				return fmt.Errorf("the source %s holds the present place of logical table %q", mv.source, logical)
+			}
+		}
+	}
+	for _, want := range claims(m.Source, t.Tenant, r.sourceLogical) {
+		held, err := r.catalog.Claims(ctx, want.Storage, want.Table)
+		if err != nil {
+			return fmt.Errorf("read the claims on %s/%s: %w", want.Storage, want.Table, err)
+		}
+		if !slices.ContainsFunc(held, func(c tenancy.Claim) bool { return c.TenantID == want.TenantID && c.Range == want.Range }) {
+			return fmt.Errorf("tenant %q no longer claims %v in %s/%s, so what is there may be another's", m.TenantID, want.Range, want.Storage, want.Table)
+		}
+	}
+	return nil
+}
+
+// purgeSource deletes what the seal names, drops the source's dedicated tables, and releases the claim. It may have
+// been killed at any point before: what is gone already is no longer there to be deleted.
+func (r *run) purgeSource(ctx context.Context) error {
+	m := r.j.migration()
+	r.progress.Total(m.Total)
+	for _, mv := range r.moves {
+		for _, s := range mv.source.spans() {
+			if err := r.purgeSpan(ctx, mv, s); err != nil {
+				return fmt.Errorf("%s: %w", mv.source, err)
+			}
+		}
+	}
+	t, err := r.catalog.Tenant(ctx, m.TenantID)
+	if err != nil {
+		return fmt.Errorf("read tenant %q: %w", m.TenantID, err)
+	}
+	for _, mv := range r.moves {
+		if err := r.dropSource(ctx, mv, t); err != nil {
+			return err
+		}
+	}
+	return r.release(ctx, m.Source, t, r.sourceLogical)
+}
+
+// release gives the claims of some logical tables of a placement back.
+func (r *run) release(ctx context.Context, p tenancy.Placement, t catalog.TenantRecord, logical func(string) bool) error {
+	if err := r.at("claims: before release"); err != nil {
+		return err
+	}
+	if err := r.catalog.Release(ctx, t.ID, claims(p, t.Tenant, logical)); err != nil {
+		return fmt.Errorf("release claims: %w", err)
+	}
+	return r.at("claims: after release")
+}
+
+// purgeSpan deletes the sealed entities of a span, each on condition of the ETag under which it was verified.
+func (r *run) purgeSpan(ctx context.Context, mv *tableMove, s span) error {
+	w := r.newDeleter(mv.source.table, func(n int64) { r.j.note(func(d *detail) { d.Purged += n }) })
+	return r.walkSeal(ctx, mv, s, r.j.details().Sealed, func(ctx context.Context, x stretch) error {
+		if len(x.strangers) > 0 {
+			k := x.strangers[0].key
+			return r.changed([]Straggler{{Logical: mv.logical, Key: keyText(k), What: "written"}}, int64(len(x.strangers)))
+		}
+		for _, row := range x.sealed {
+			if !mv.source.within.Contains(row.key) {
+				return fmt.Errorf("entity %s is outside of the tenant's range", keyText(row.key))
+			}
+			if err := w.Add(ctx, deletion(row.key, row.etag)); err != nil {
+				return plain(err)
+			}
+		}
+		return plain(w.Flush(ctx))
+	})
+}
+
+func deletion(k edm.Key, etag string) tablestorage.Operation {
+	return tablestorage.Operation{Kind: tablestorage.OpDelete, ETag: etag,
+		Entity: &edm.Entity{PartitionKey: k.PartitionKey, RowKey: k.RowKey}}
+}
+
+// newDeleter returns a writer for conditional deletions. What is gone already was deleted by an earlier attempt.
+func (r *run) newDeleter(t *tablestorage.Table, count func(int64)) *tablestorage.BatchWriter {
+	w := tablestorage.NewBatchWriter(t)
+	w.BeforeSend = func(context.Context) error {
+		if err := r.at("delete: before transaction"); err != nil {
+			return err
+		}
+		return r.j.check()
+	}
+	w.Acknowledged = func(ops []tablestorage.Operation, _ []string) {
+		count(int64(len(ops)))
+		r.progress.Advance(int64(len(ops)))
+	}
+	w.Resolve = func(_ context.Context, ops []tablestorage.Operation, refused *tablestorage.Error) ([]tablestorage.Operation, error) {
+		if !errors.Is(refused, tablestorage.ErrNotFound) || refused.Index < 0 {
+			return nil, refused
+		}
+		rest := append([]tablestorage.Operation(nil), ops[:refused.Index]...)
+		return append(rest, ops[refused.Index+1:]...), nil
+	}
+	return w
+}
+
+// plain strips the operations from a writer's error.
+func plain(err error) error {
+	var b *tablestorage.BatchError
+	if errors.As(err, &b) {
+		return b.Err
+	}
+	return err
+}
+
+// dropSource drops a dedicated table of the source if nobody else has a part in it and nothing is left in it.
+func (r *run) dropSource(ctx context.Context, mv *tableMove, t catalog.TenantRecord) error {
+	if !mv.source.place.Dedicated {
+		return nil
+	}
+	for _, p := range t.Placement {
+		if sameTable(p, mv.source.place) {
+			return nil
+		}
+	}
+	return r.dropEmpty(ctx, mv.source, t.ID)
+}
+
+// dropEmpty drops a table that the tenant alone has claims on and that is empty; otherwise it leaves a note.
+func (r *run) dropEmpty(ctx context.Context, s side, tenantID string) error {
+	held, err := r.catalog.Claims(ctx, s.place.Storage, s.place.Table)
+	if err != nil {
+		return fmt.Errorf("read the claims on %s: %w", s, err)
+	}
+	for _, c := range held {
+		if c.TenantID != tenantID {
+			return r.remark(ctx, fmt.Sprintf("Table %s was left: tenant %q has a claim on it.", s, c.TenantID))
+		}
+	}
+	for e, err := range s.table.Query(ctx, tablestorage.Query{PageSize: 1, Select: keysOnly}) {
+		if errors.Is(err, tablestorage.ErrTableNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("look whether %s is empty: %w", s, err)
+		}
+		return r.remark(ctx, fmt.Sprintf("Table %s was left: it holds %s and maybe more.", s, keyText(e.Key())))
+	}
+	if err := r.at("drop: before table"); err != nil {
+		return err
+	}
+	if err := s.table.Client().DeleteTable(ctx, s.place.Table); err != nil && !errors.Is(err, tablestorage.ErrTableNotFound) {
+		return fmt.Errorf("drop table %s: %w", s, err)
+	}
+	return r.at("drop: after table")
+}
+
+// remark notes something that the operator should read, in the report and in the migration's row.
+func (r *run) remark(ctx context.Context, text string) error {
+	r.progress.Note(text)
+	return r.j.update(ctx, func(_ *catalog.Migration, d *detail) {
+		if len(d.Notes) < 2*kept && !strings.Contains(strings.Join(d.Notes, "\n"), short(text)) {
+			d.Notes = append(d.Notes[:len(d.Notes):len(d.Notes)], short(text))
+		}
+	})
+}

@@ -1,0 +1,242 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
+)
+
+// LevelFull is the level of a verification that compares every entity, every property and type.
+const LevelFull = "full"
+
+// verify proves source and target equal, seals the source as it was seen, and then takes away this mover's own right
+// to write to the target. Differences leave the tenant frozen: as long as the source stands still, what is missing can be copied
+// and what is wrong can be looked at. They lead back to copying, so that the next run copies and verifies again.
+func (r *run) verify(ctx context.Context) error {
+	var attempt int
+	err := r.j.update(ctx, func(_ *catalog.Migration, d *detail) {
+		d.Verification++
+		d.Sealed = 0
+		attempt = d.Verification
+	})
+	if err != nil {
+		return err
+	}
+	v := newVerification(r.j.migration())
+	r.progress.Total(r.copied.Load())
+	for _, m := range r.moves {
+		c := v.comparison(m, r.progress)
+		c.onSource = func(s span) func(*edm.Entity) error { return r.newSealer(ctx, m, s, attempt).see }
+		if err := c.run(ctx, r.workers()); err != nil {
+			return err
+		}
+	}
+	report := v.report()
+	r.verified = report
+	if report.Result != ResultEqual {
+		return r.backToCopying(ctx, report)
+	}
+	if err := r.removeGuards(ctx, func(int64) bool { return true }); err != nil {
+		return err
+	}
+	return r.j.update(ctx, func(_ *catalog.Migration, d *detail) {
+		d.Sealed, d.Verify, d.Bytes, d.TargetAsOf = attempt, report.brief(), v.bytes, v.latest
+	})
+}
+
+// backToCopying records that the sides differ and forgets the checkpoints, so that the next run reads the whole source
+// again.
+func (r *run) backToCopying(ctx context.Context, report *VerifyReport) error {
+	if err := r.at("verify: before going back"); err != nil {
+		return err
+	}
+	if err := r.forgetCheckpoints(ctx); err != nil {
+		return err
+	}
+	err := r.j.update(ctx, func(m *catalog.Migration, d *detail) {
+		m.State, d.Verify = Copying, report.brief()
+	})
+	if err != nil {
+		return err
+	}
+	m := r.j.migration()
+	return &DifferencesError{TenantID: m.TenantID, Migration: m.ID, Verify: report, Next: r.next(Copying)}
+}
+
+// verification gathers what comparisons find. It is safe for concurrent use.
+type verification struct {
+	start time.Time
+	// since, if not zero, is the latest Timestamp that the verification before the switch saw at the target: what is
+	// younger was written there by the tenant since. It is the service's clock on both sides of the comparison.
+	since time.Time
+
+	mu     sync.Mutex
+	out    VerifyReport
+	bytes  int64
+	latest time.Time // Timestamp at the target
+}
+
+func newVerification(m catalog.Migration) *verification {
+	return &verification{start: time.Now(), out: VerifyReport{TenantID: m.TenantID, Migration: m.ID, Level: LevelFull}}
+}
+
+// comparison returns a comparison of one logical table that reports here.
+func (v *verification) comparison(m *tableMove, p Progress) *comparison {
+	return &comparison{
+		move: m,
+		onPair: func(_ context.Context, s, t *edm.Entity, at edm.Key) error {
+			v.pair(m, s, t, at)
+			p.Advance(1)
+			return nil
+		},
+		onStray: func(s *edm.Entity, reason error) {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			v.add(Difference{Kind: KindMissing, Logical: m.logical, Source: keyText(s.Key()), Reason: reason.Error()})
+		},
+	}
+}
+
+// pair judges one key.
+func (v *verification) pair(m *tableMove, s, t *edm.Entity, at edm.Key) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if t != nil && t.Timestamp.After(v.latest) {
+		v.latest = t.Timestamp
+	}
+	d := Difference{Logical: m.logical, Target: keyText(at)}
+	if s != nil {
+		d.Source = keyText(s.Key())
+	}
+	switch {
+	case t == nil:
+		d.Kind = KindMissing
+	case s == nil:
+		d.Kind = KindExtra
+	case s.SameContent(t):
+		v.out.Equal++
+		v.bytes += int64(s.Size())
+		return
+	default:
+		d.Kind, d.Properties = KindDiffers, s.Differences(t)
+	}
+	if t != nil && !v.since.IsZero() && t.Timestamp.After(v.since) {
+		v.out.SinceSwitch++
+		return
+	}
+	v.add(d)
+}
+
+// add counts a difference. Callers hold mu.
+func (v *verification) add(d Difference) {
+	switch d.Kind {
+	case KindMissing:
+		v.out.Missing++
+	case KindExtra:
+		v.out.Extra++
+	case KindDiffers:
+		v.out.Differing++
+	}
+	if len(v.out.Differences) < MaxDifferences {
+		v.out.Differences = append(v.out.Differences, d)
+	}
+}
+
+// report ends the verification.
+func (v *verification) report() *VerifyReport {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := v.out
+	out.Seconds = time.Since(v.start).Seconds()
+	switch {
+	case out.Missing+out.Extra+out.Differing > 0:
+		out.Result = ResultDifferent
+	case len(out.Unverified) > 0:
+		out.Result = ResultUnverified
+	default:
+		out.Result = ResultEqual
+	}
+	return &out
+}
+
+// brief is the report as it stands in the migration's row.
+func (v *VerifyReport) brief() *VerifyReport {
+	b := *v
+	b.Differences = nil
+	for _, d := range v.Differences[:min(kept, len(v.Differences))] {
+		d.Source, d.Target, d.Reason = short(d.Source), short(d.Target), short(d.Reason)
+		d.Properties = slices.Clone(d.Properties[:min(kept, len(d.Properties))])
+		b.Differences = append(b.Differences, d)
+	}
+	return &b
+}
+
+// short cuts a text for the migration's row.
+func short(s string) string {
+	const most = 200
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most]) + "…"
+}
+
+// Verify compares the source of the tenant's latest migration, where it is still kept, with the target: every
+// entity, every property and type. After the switch the tenant lives on at the target; entities that were written there
+// since are counted apart, and entities that were deleted there since cannot be told from missing ones. A report
+// with differences comes with a *DifferencesError, one without a source to compare with ErrUnverified.
+func (e *Engine) Verify(ctx context.Context, tenantID string) (*VerifyReport, error) {
+	if _, err := e.tenant(ctx, tenantID); err != nil {
+		return nil, err
+	}
+	all, err := e.migrations(ctx, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(m catalog.MigrationRecord) bool { return !ended(m.State) && m.State != Purging })
+	if i < 0 {
+		reason := "no migration of this tenant still has its source"
+		report := &VerifyReport{TenantID: tenantID, Level: LevelFull, Result: ResultUnverified, Unverified: []string{reason}}
+		return report, fmt.Errorf("verify tenant %q: %w: %s", tenantID, ErrUnverified, reason)
+	}
+	return e.verifyMigration(ctx, all[i])
+}
+
+func (e *Engine) verifyMigration(ctx context.Context, rec catalog.MigrationRecord) (*VerifyReport, error) {
+	d, err := decodeDetail(rec.Migration)
+	if err != nil {
+		return nil, err
+	}
+	moves, err := e.tableMoves(rec.Source, rec.Target)
+	if err != nil {
+		return nil, err
+	}
+	v := newVerification(rec.Migration)
+	if rec.State == Switched {
+		v.since = d.TargetAsOf
+	}
+	e.progress().Phase("verify")
+	e.progress().Total(rec.Total)
+	for _, m := range moves {
+		if err := v.comparison(m, e.progress()).run(ctx, DefaultWorkers); err != nil {
+			return nil, fmt.Errorf("verify tenant %q: %w", rec.TenantID, err)
+		}
+	}
+	report := v.report()
+	if report.Result == ResultDifferent {
+		return report, &DifferencesError{TenantID: rec.TenantID, Migration: rec.ID, Verify: report, Next: nextAfterVerify(rec.Migration)}
+	}
+	return report, nil
+}
+
+func nextAfterVerify(m catalog.Migration) string {
+	if m.State != Switched {
+		return fmt.Sprintf("Migration %s has not switched (state %s); %s", m.ID, m.State, next(m, m.State))
+	}
+	return "The tenant lives at the target since the switch: entities deleted there since count as missing. Do not purge before every difference is explained"
+}
