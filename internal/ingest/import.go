@@ -48,14 +48,14 @@ type Options struct {
 
 // IncompleteError says that an import stopped after it had begun to write. Running it again finishes it.
 type IncompleteError struct {
-	Done  int64 // rows that are at their place
+	Done  int64 // rows that are known to be in place
 	Total int64
 	Err   error
 }
 
 // Error says how far the import came and what to do.
 func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("%v (%d of %d rows are in place; run the same command again, it writes the same keys)", e.Err, e.Done, e.Total)
+	return fmt.Sprintf("%v (%d of %d rows are known to be in place; run the same command again, it writes the same keys)", e.Err, e.Done, e.Total)
 }
 
 // Unwrap returns the cause.

@@ -340,7 +340,7 @@ func TestAFailedWriteSaysThatTheSameCommandFinishesIt(t *testing.T) {
 	w.server.Wrap(func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "$batch") && batches.Add(1) > 3 && broken.Load() {
-				http.Error(rw, "forbidden by the test", http.StatusForbidden)
+				http.Error(rw, "refused by the test", http.StatusBadRequest)
 				return
 			}
 			next.ServeHTTP(rw, r)

@@ -17,6 +17,17 @@ import (
 // recheckInterval is how often an import looks whether its tenants may still be written where they were.
 const recheckInterval = 2 * time.Second
 
+// requestGrace is how long transactions under way may take to end once the import was told to stop: a transaction that
+// is cut off may have been carried out or not.
+const requestGrace = 5 * time.Second
+
+// lingering returns a context that ends the given time after ctx does.
+func lingering(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return longer, func() { stop(); cancel() }
+}
+
 // stillWritable reads the tenants again and refuses to go on when one was moved or frozen since the import began.
 func (r *run) stillWritable(ctx context.Context) error {
 	tenants, err := r.Catalog.Tenants(ctx)
@@ -49,20 +60,22 @@ func (r *run) write(ctx context.Context, before identity) error {
 	r.Progress.Total(r.rows)
 	var acknowledged sync.Mutex // guards the counts and, in known rows, was
 	groups := make(chan group)
-	workers, workCtx := errgroup.WithContext(ctx)
+	requests, release := lingering(ctx, requestGrace)
+	defer release()
+	workers, stopped := errgroup.WithContext(ctx)
 	for range r.writers() {
 		workers.Go(func() error {
 			for g := range groups {
-				if err := r.writeGroup(workCtx, g, &acknowledged); err != nil {
+				if err := r.writeGroup(requests, g, &acknowledged); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	err := r.distribute(workCtx, groups, &acknowledged)
+	err := r.distribute(stopped, groups, &acknowledged)
 	close(groups)
-	// A worker's error is the cause; the other is then only that the context ended.
+	// A worker's error is the cause; the other is then only that the workers' context ended.
 	if workerErr := workers.Wait(); workerErr != nil {
 		return workerErr
 	}
