@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
@@ -81,7 +82,7 @@ func TestTableThatExistsIsRefusedUnlessItIsAdopted(t *testing.T) {
 	}
 	w.run(
 		resource.TestStep{Config: table("Orders", ""), ExpectError: says(`Table "Orders" exists already`)},
-		resource.TestStep{Config: table("ORDERS", "adopt_existing = true"), ExpectError: says(`Write name = "Orders" to adopt it`)},
+		resource.TestStep{Config: table("ORDERS", "adopt_existing = true"), ExpectError: says(`Table "ORDERS" exists as "Orders"`)},
 		resource.TestStep{Config: table("Orders", "adopt_existing = true"), Check: w.tableStands("home", "Orders", true)},
 	)
 }
@@ -160,7 +161,7 @@ func TestTableIsCreatedOnceItsNameIsFree(t *testing.T) {
 		})
 	})
 	w.run(
-		resource.TestStep{Config: table("Orders", `timeouts = { create = "1ms" }`), ExpectError: says(`is still being deleted`)},
+		resource.TestStep{Config: table("Orders", `timeouts = { create = "900ms" }`), ExpectError: says(`is still being deleted`)},
 		resource.TestStep{Config: table("Orders", ""), Check: w.tableStands("home", "Orders", true)},
 	)
 	if refused.Load() < 3 {
@@ -181,11 +182,29 @@ func TestTablesNeverTouchStoredAccessPolicies(t *testing.T) {
 }
 
 func TestTableNamesThatTheServiceRefusesAreFoundByValidate(t *testing.T) {
-	w := newWorld(t)
-	for _, name := range []string{"tables", "ab", "1orders", "or-ders", strings.Repeat("a", 64), ""} {
-		w.run(resource.TestStep{Config: table(name, ""), PlanOnly: true, ExpectError: says("A table name has 3 to 63 letters and digits")})
+	p := newPlugin(t)
+	for _, name := range []string{"tables", "Tables", "ab", "1orders", "or-ders", strings.Repeat("a", 64), ""} {
+		mustSay(t, p.validate("aztenancy_table", map[string]any{"name": name}), "A table name has 3 to 63 letters and digits")
 	}
-	w.run(resource.TestStep{Config: table("Orders", `account = "nowhere"`), PlanOnly: true, ExpectError: says(`Account "nowhere" is not configured`)})
+	if errs := p.validate("aztenancy_table", map[string]any{"name": unknown}); len(errs) > 0 {
+		t.Errorf("a name that is not known yet: %q", errs)
+	}
+}
+
+func TestTablesThatCannotBeAreFoundByPlan(t *testing.T) {
+	p := configuredPlugin(worldWithoutTerraform(t))
+	for says, config := range map[string]map[string]any{
+		`Account "nowhere" is not configured`:  {"name": "Orders", "account": "nowhere"},
+		`Table "TenantCatalog" is the catalog`: {"name": "TenantCatalog", "account": "home"},
+		`Table "tenantcatalog" is the catalog`: {"name": "tenantcatalog", "account": "home"},
+	} {
+		r, _ := p.plan("aztenancy_table", config)
+		mustSay(t, texts(r.Diagnostics, tfprotov6.DiagnosticSeverityError), says)
+	}
+	r, _ := p.plan("aztenancy_table", map[string]any{"name": "TenantCatalog", "account": "premium"})
+	if errs := texts(r.Diagnostics, tfprotov6.DiagnosticSeverityError); len(errs) > 0 {
+		t.Errorf("a table of that name in another account: %q", errs)
+	}
 }
 
 func TestImportIdsOfTablesAreWhatPeopleHave(t *testing.T) {
