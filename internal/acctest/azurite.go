@@ -34,7 +34,7 @@ func StartAzurite(t testing.TB, opts ...Option) *Server {
 		t.Fatal("acctest: Azurite is another process and cannot be wrapped")
 	}
 	node := needTool(t, "node", "Azurite needs Node.js 20 or newer")
-	folder := filepath.Join(moduleRoot(t), "internal", "acctest", "azurite")
+	folder := filepath.Join(ModuleRoot(t), "internal", "acctest", "azurite")
 	installAzurite(t, folder)
 	const tries = 5
 	for range tries {

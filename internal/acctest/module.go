@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// moduleRoot is the folder of go.mod, above the folder in which the test runs.
-func moduleRoot(t testing.TB) string {
+// ModuleRoot is the folder of go.mod, above the folder in which the test runs.
+func ModuleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	must(t, err, "find the working folder")

@@ -24,7 +24,7 @@ type CLI struct {
 func Terraform(t testing.TB) CLI {
 	t.Helper()
 	var refused []string
-	for _, path := range []string{os.Getenv("TF_BIN"), "terraform", "tofu", filepath.Join(moduleRoot(t), ".cache", "bin", "tofu")} {
+	for _, path := range []string{os.Getenv("TF_BIN"), "terraform", "tofu", filepath.Join(ModuleRoot(t), ".cache", "bin", "tofu")} {
 		if path == "" {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -29,7 +30,7 @@ func (c *Client) advise(e *Error, h http.Header) string {
 		}
 		return "the SAS token lacks the permission for this"
 	case "AuthorizationFailure":
-		return "not authorised: outside the key range of the SAS token, or the account's network rules refuse this machine"
+		return c.adviseAuthorizationFailure(e, h)
 	case "ServerBusy":
 		return "the service is throttling this account or partition: run fewer requests at once"
 	}
@@ -42,6 +43,19 @@ func (c *Client) advise(e *Error, h http.Header) string {
 		}
 	}
 	return ""
+}
+
+// adviseAuthorizationFailure names what this credential is not authorised for. Azurite answers a wrong key or signature
+// with this code and the text of AuthenticationFailed.
+func (c *Client) adviseAuthorizationFailure(e *Error, h http.Header) string {
+	_, isSAS := c.account.Credential.(SAS)
+	switch {
+	case strings.HasPrefix(e.Message, "Server failed to authenticate"):
+		return c.adviseRefusedCredential(h)
+	case isSAS:
+		return "not authorised: outside the key range of the SAS token, or the account's network rules refuse this machine"
+	}
+	return "not authorised: the account's network rules may refuse this machine"
 }
 
 // adviseRefusedCredential names what is wrong with a credential that was refused.

@@ -203,19 +203,21 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		answer     answer
 		want       string
 	}{
-		"wrong key":     {key, denied("AuthenticationFailed"), `insert entity in table Orders of account "acct": the account key of account "acct" was refused: check`},
-		"wrong clock":   {key, late, "this machine's clock is 20m"},
-		"bad SAS":       {token, denied("AuthenticationFailed"), "the SAS token of account \"acct\" was refused: it may be expired"},
-		"weak SAS":      {token, denied("AuthorizationPermissionMismatch"), "lacks the permission"},
-		"out of range":  {token, denied("AuthorizationFailure"), "outside the key range"},
-		"no role":       {entra, denied("AuthorizationPermissionMismatch"), "Storage Table Data Contributor"},
-		"no sign-in":    {Entra{staticToken{fmt.Errorf("no identity")}}, noContent, "no identity"},
-		"keys are off":  {key, denied("KeyBasedAuthenticationNotPermitted"), "use Entra"},
-		"no table":      {key, answer{status: 404, body: jsonError("TableNotFound", "x")}, "the table does not exist (404 TableNotFound)"},
-		"no such host":  {key, dns, "host acct.table.core.windows.net is not known"},
-		"nobody there":  {key, answer{err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, "nothing listens at acct.table.core.windows.net (connection refused)"},
-		"other server":  {key, answer{status: 302, header: map[string]string{"Content-Type": "text/html"}}, "does not look like one of a table service"},
-		"service's own": {key, answer{status: 400, body: jsonError("PropertyNameInvalid", "The property name is invalid.")}, "The property name is invalid. (400 PropertyNameInvalid"},
+		"wrong key":          {key, denied("AuthenticationFailed"), `insert entity in table Orders of account "acct": the account key of account "acct" was refused: check`},
+		"wrong key, Azurite": {key, answer{status: 403, body: jsonError("AuthorizationFailure", "Server failed to authenticate the request.")}, "was refused: check"},
+		"network rules":      {key, denied("AuthorizationFailure"), "network rules"},
+		"wrong clock":        {key, late, "this machine's clock is 20m"},
+		"bad SAS":            {token, denied("AuthenticationFailed"), "the SAS token of account \"acct\" was refused: it may be expired"},
+		"weak SAS":           {token, denied("AuthorizationPermissionMismatch"), "lacks the permission"},
+		"out of range":       {token, denied("AuthorizationFailure"), "outside the key range"},
+		"no role":            {entra, denied("AuthorizationPermissionMismatch"), "Storage Table Data Contributor"},
+		"no sign-in":         {Entra{staticToken{fmt.Errorf("no identity")}}, noContent, "no identity"},
+		"keys are off":       {key, denied("KeyBasedAuthenticationNotPermitted"), "use Entra"},
+		"no table":           {key, answer{status: 404, body: jsonError("TableNotFound", "x")}, "the table does not exist (404 TableNotFound)"},
+		"no such host":       {key, dns, "host acct.table.core.windows.net is not known"},
+		"nobody there":       {key, answer{err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, "nothing listens at acct.table.core.windows.net (connection refused)"},
+		"other server":       {key, answer{status: 302, header: map[string]string{"Content-Type": "text/html"}}, "does not look like one of a table service"},
+		"service's own":      {key, answer{status: 400, body: jsonError("PropertyNameInvalid", "The property name is invalid.")}, "The property name is invalid. (400 PropertyNameInvalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, _ := cannedClientWith(t, c.credential, c.answer)
