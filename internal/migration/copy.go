@@ -128,10 +128,10 @@ func (c *copier) copyPage(ctx context.Context, page []*edm.Entity) error {
 
 // beforeSend is called before each transaction.
 func (c *copier) beforeSend(context.Context) error {
-	if err := c.run.at("copy: before transaction"); err != nil {
+	if err := c.run.j.check(); err != nil {
 		return err
 	}
-	return c.run.j.check()
+	return c.run.at("copy: before transaction")
 }
 
 func (c *copier) checkpoint(ctx context.Context, chunk catalog.Chunk) error {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ type fataler interface {
 type world struct {
 	t        testing.TB
 	server   *acctest.Server
+	home     string // storage account names
+	premium  string
 	accounts *tablestorage.Accounts
 	catalog  *catalog.Catalog
 	skew     time.Duration // of the clocks of engines made from now on
@@ -54,17 +57,33 @@ var (
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	return worldOn(t, acctest.StartServer(t, acctest.WithAccounts("homeaccount", "premiumaccount")))
+	return newWorlds(t, 1)[0]
 }
 
-func worldOn(t testing.TB, server *acctest.Server) *world {
+// newWorlds makes several on one server, which is faster than a server for each.
+func newWorlds(t testing.TB, n int) []*world {
+	t.Helper()
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("home%d", i), fmt.Sprintf("premium%d", i))
+	}
+	server := acctest.StartServer(t, acctest.WithAccounts(names...))
+	out := make([]*world, n)
+	for i := range out {
+		out[i] = worldOn(t, server, names[2*i], names[2*i+1])
+	}
+	return out
+}
+
+// worldOn makes a world of two accounts of a server.
+func worldOn(t testing.TB, server *acctest.Server, home, premium string) *world {
 	t.Helper()
 	accounts, err := tablestorage.NewAccounts(tablestorage.Config{
-		Home:     tablestorage.AccountConfig{ConnectionString: server.ConnectionString("homeaccount")},
-		Accounts: map[string]tablestorage.AccountConfig{"premium": {ConnectionString: server.ConnectionString("premiumaccount")}},
+		Home:     tablestorage.AccountConfig{ConnectionString: server.ConnectionString(home)},
+		Accounts: map[string]tablestorage.AccountConfig{"premium": {ConnectionString: server.ConnectionString(premium)}},
 	}, nil)
 	must(t, err)
-	w := &world{t: t, server: server, accounts: accounts, catalog: catalog.Open(accounts.Home(), accounts.CatalogTable())}
+	w := &world{t: t, server: server, home: home, premium: premium, accounts: accounts, catalog: catalog.Open(accounts.Home(), accounts.CatalogTable())}
 	must(t, w.catalog.Ensure(t.Context()))
 	for _, m := range worldModels {
 		if m.Kind == tenancy.SharedTable {
@@ -219,7 +238,8 @@ func (w *world) claimed(t fataler, id string) []string {
 	var out []string
 	for _, c := range s.Claims {
 		if c.TenantID == id {
-			out = append(out, c.Storage+"/"+c.Table)
+			name := map[string]string{w.home: "home", w.premium: "premium"}[c.Storage]
+			out = append(out, name+"/"+c.Table)
 		}
 	}
 	slices.Sort(out)
@@ -241,5 +261,18 @@ func (w *world) wantAt(t fataler, id, model string, want map[edm.Key]string) {
 		if isGuard(k.RowKey) {
 			t.Fatalf("guard row %v was left in %s", k, p.Table)
 		}
+	}
+}
+
+// countingHook makes a fault hook of a function that is not safe for concurrent use. After it has killed, it kills
+// wherever else the run still comes by.
+func countingHook(f func(point string) bool) func(string) bool {
+	var mu sync.Mutex
+	dead := false
+	return func(point string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		dead = dead || f(point)
+		return dead
 	}
 }
