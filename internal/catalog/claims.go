@@ -70,7 +70,20 @@ func (c *Catalog) CheckClaims(ctx context.Context, tenantID string, claims []ten
 
 // Release gives claims of a tenant back. Claims that it does not have are passed over.
 func (c *Catalog) Release(ctx context.Context, tenantID string, claims []tenancy.Claim) error {
-	return c.eachTable(ctx, tenantID, claims, c.releaseInTable)
+	return c.release(ctx, tenantID, claims, func(context.Context) error { return nil })
+}
+
+// releaseOf gives claims of a record back that is about to be deleted, as long as the tenant's row is still that record:
+// ErrChanged or ErrNotFound if not. The row is read after the claims. So a tenant that was created anew in the meantime
+// keeps its claims: either its row is seen, or its claims have changed the head row on which the release depends.
+func (c *Catalog) releaseOf(ctx context.Context, rec TenantRecord, claims []tenancy.Claim) error {
+	return c.release(ctx, rec.ID, claims, func(ctx context.Context) error { return c.still(ctx, rec) })
+}
+
+func (c *Catalog) release(ctx context.Context, tenantID string, claims []tenancy.Claim, still func(context.Context) error) error {
+	return c.eachTable(ctx, tenantID, claims, func(ctx context.Context, t *claimTable, id string, given []tenancy.Claim) error {
+		return c.releaseInTable(ctx, t, id, given, still)
+	})
 }
 
 // Claims reads the claims on a physical table in key order.
@@ -128,16 +141,19 @@ func (c *Catalog) claimInTable(ctx context.Context, t *claimTable, tenantID stri
 	})
 }
 
-// releaseInTable gives a tenant's claims on one physical table back.
-func (c *Catalog) releaseInTable(ctx context.Context, t *claimTable, tenantID string, given []tenancy.Claim) error {
+// releaseInTable gives a tenant's claims on one physical table back, unless still says no.
+func (c *Catalog) releaseInTable(ctx context.Context, t *claimTable, tenantID string, given []tenancy.Claim, still func(context.Context) error) error {
 	what := fmt.Sprintf("release %s from tenant %q", tableOf(given), tenantID)
-	return c.changeClaims(ctx, t, what, func(context.Context) (claimChange, error) {
+	return c.changeClaims(ctx, t, what, func(ctx context.Context) (claimChange, error) {
 		change := claimChange{storage: given[0].Storage, table: given[0].Table}
 		for _, g := range given {
 			g.TenantID = tenantID
 			if has, err := t.has(g); err == nil && has {
 				change.remove = append(change.remove, g)
 			}
+		}
+		if len(change.remove) > 0 {
+			return change, still(ctx)
 		}
 		return change, nil
 	})

@@ -26,6 +26,7 @@ type claimTable struct {
 
 	loaded  bool
 	head    string          // ETag of the head row, "" if there is none
+	write   edm.Value       // its column Write: the change that made it
 	changes int64           // its column Changes
 	held    []tenancy.Claim // in order of their ranges, which do not overlap
 }
@@ -61,10 +62,10 @@ func (t *claimTable) unlock() { <-t.sem }
 
 // loadClaims reads a claim partition.
 func (c *Catalog) loadClaims(ctx context.Context, t *claimTable) error {
-	t.head, t.changes, t.held, t.loaded = "", 0, nil, false
+	t.head, t.write, t.changes, t.held, t.loaded = "", edm.Value{}, 0, nil, false
 	err := c.scan(ctx, partition(t.partition), "", func(r row) error {
 		if !isClaimRow(r) {
-			t.head, t.changes = r.e.ETag, r.int("Changes", edm.Int64)
+			t.head, t.write, t.changes = r.e.ETag, r.column(colWrite, edm.GUID, false), r.int("Changes", edm.Int64)
 			return r.failure()
 		}
 		claim, err := decodeClaim(r)
@@ -141,16 +142,24 @@ func (t *claimTable) apply(change claimChange, head string) {
 }
 
 // changeClaims makes the change that plan asks for. Whenever the answer is a conflict or unclear, the partition is read
-// again and plan decides anew: a change that was made after all is then found made. A first try that is still on its
+// again: if its head row comes from our change, that was made, else plan decides anew. A first try that is still on its
 // way fails by the head row's ETag once a second one was made.
 func (c *Catalog) changeClaims(ctx context.Context, t *claimTable, what string, plan func(context.Context) (claimChange, error)) error {
 	unclear, fresh := 0, false
-	for range maxClaimTries {
+	var sent edm.Value
+	for try := range maxClaimTries {
+		if try > 1 { // the first conflict mostly means that what was remembered is old
+			if err := pause(ctx); err != nil {
+				return fmt.Errorf("%s: %w: %w", what, ErrUnclear, err)
+			}
+		}
 		if !t.loaded {
 			if err := c.loadClaims(ctx, t); err != nil {
 				return fmt.Errorf("%s: %w", what, err)
 			}
-			fresh = true
+			if fresh = true; !sent.IsZero() && t.write == sent {
+				return nil
+			}
 		}
 		change, err := plan(ctx)
 		if err != nil {
@@ -163,9 +172,8 @@ func (c *Catalog) changeClaims(ctx context.Context, t *claimTable, what string, 
 			t.loaded = false // what is not remembered may have been claimed elsewhere
 			continue
 		}
-		etag, err := c.submitClaims(ctx, t, change)
+		sent, err = c.submitClaims(ctx, t, change)
 		if err == nil {
-			t.apply(change, etag)
 			return nil
 		}
 		t.loaded = false
@@ -177,24 +185,23 @@ func (c *Catalog) changeClaims(ctx context.Context, t *claimTable, what string, 
 				return fmt.Errorf("%s: %w: %w", what, ErrUnclear, err)
 			}
 		}
-		if err := pause(ctx); err != nil {
-			return fmt.Errorf("%s: %w: %w", what, ErrUnclear, err)
-		}
 	}
 	return fmt.Errorf("%s: others kept changing the claims of that table: %w", what, ErrChanged)
 }
 
-// submitClaims sends one change and returns the head row's new ETag.
-func (c *Catalog) submitClaims(ctx context.Context, t *claimTable, change claimChange) (string, error) {
+// submitClaims sends one change, and remembers what it made of the table. It returns the change's id in any case.
+func (c *Catalog) submitClaims(ctx context.Context, t *claimTable, change claimChange) (edm.Value, error) {
 	ops, err := c.operations(t, change)
 	if err != nil {
-		return "", err
+		return edm.Value{}, err
 	}
+	sent, _ := ops[0].Entity.Get(colWrite)
 	etags, err := c.table.Submit(ctx, ops)
-	if err != nil {
-		return "", err
+	if err == nil {
+		t.write = sent
+		t.apply(change, etags[0])
 	}
-	return etags[0], nil
+	return sent, err
 }
 
 // contention says whether a change failed because another one came first.

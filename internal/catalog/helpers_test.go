@@ -27,8 +27,10 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	return (&world{t: t, server: acctest.StartServer(t, acctest.WithAccounts("home1", "premium1"))}).operator(t)
+	return newWorldOn(t, acctest.StartServer(t, acctest.WithAccounts("home1", "premium1")))
 }
+
+func newWorldOn(t testing.TB, s *acctest.Server) *world { return (&world{server: s}).operator(t) }
 
 // operator returns another operator's view, with nothing remembered and a wire of its own.
 func (w *world) operator(t testing.TB) *world {

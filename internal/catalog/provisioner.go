@@ -68,6 +68,9 @@ func (p *Provisioner) create(ctx context.Context, s TenantSpec) (TenantRecord, e
 	}
 	claims := plan.tenant.Placement.Claims(plan.tenant)
 	if err := p.Catalog.CheckClaims(ctx, s.ID, claims); err != nil {
+		if found && errors.Is(err, ErrConflict) && plan.differs(rec) == "" { // killed after it lost
+			err = errors.Join(err, p.undo(ctx, rec))
+		}
 		return TenantRecord{}, err
 	}
 	if err := p.checkTables(ctx, plan); err != nil {
@@ -139,13 +142,20 @@ func (p *Provisioner) knownModels(ctx context.Context) string {
 	return "declare it first, or use one of the known models: " + enumerate(names)
 }
 
-// existing looks for the tenant. One that is there for good and differs from the plan is an error.
+// existing looks for the tenant. One that is there for good and differs from the plan is an error. The rest of a creation
+// that was being undone is removed.
 func (p *Provisioner) existing(ctx context.Context, plan tenantPlan) (rec TenantRecord, found bool, err error) {
 	rec, err = p.Catalog.Tenant(ctx, plan.tenant.ID)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return TenantRecord{}, false, nil
 	case err != nil:
+		return TenantRecord{}, false, err
+	case neverActive(rec): // a creation was being undone
+		err := p.Delete(ctx, rec.ID, false)
+		if errors.Is(err, ErrNotFound) {
+			err = nil
+		}
 		return TenantRecord{}, false, err
 	case rec.State == tenancy.Deleting:
 		return rec, true, fmt.Errorf("%s is being deleted: finish that first, by deleting it again", tenantName(rec.ID))
@@ -198,21 +208,21 @@ func (p *Provisioner) finish(ctx context.Context, plan tenantPlan, rec TenantRec
 }
 
 // undo removes a row that could not become a tenant. It first takes the row away from anybody else who is finishing the
-// same tenant; if they were faster, it is theirs.
+// same tenant; whoever was faster, or undoes it too, may have it.
 func (p *Provisioner) undo(ctx context.Context, rec TenantRecord) error {
 	rec.State = tenancy.Deleting
 	rec, err := p.Catalog.UpdateTenant(ctx, rec)
-	if errors.Is(err, ErrChanged) {
-		return nil
-	}
 	if err == nil {
-		err = p.Catalog.Release(ctx, rec.ID, rec.Placement.Claims(rec.Tenant))
+		err = p.Catalog.releaseOf(ctx, rec, rec.Placement.Claims(rec.Tenant))
 	}
 	if err == nil {
 		err = p.Catalog.DeleteTenant(ctx, rec)
 	}
-	if err != nil {
-		return fmt.Errorf("undo the creation: %w; delete %s to try again", err, tenantName(rec.ID))
+	if err != nil && !errors.Is(err, ErrChanged) && !errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("undo the creation: %w", err)
 	}
 	return nil
 }
+
+// neverActive says whether a tenant that is being deleted had not got beyond provisioning, the epoch's first state.
+func neverActive(rec TenantRecord) bool { return rec.State == tenancy.Deleting && rec.Epoch <= 2 }

@@ -44,14 +44,39 @@ func (p *Provisioner) Delete(ctx context.Context, id string, purgeData bool) err
 			return errors.Join(err, p.restore(ctx, rec, before))
 		}
 	}
-	for _, h := range held {
-		if purgeData || h.place.Dedicated {
-			if err := p.clear(ctx, rec.ID, h.place); err != nil {
-				return err
-			}
+	err = p.remove(ctx, rec, held, migrations, purgeData)
+	if errors.Is(err, ErrNotFound) {
+		return nil // somebody else has finished the same deletion
+	}
+	return err
+}
+
+// remove removes what the tenant holds, then what the catalog holds of it, its row last. Before each part it makes sure
+// that the row still is the one that it set to deleting: another may have finished this deletion meanwhile, and a third
+// have created the tenant anew.
+func (p *Provisioner) remove(ctx context.Context, rec TenantRecord, held []holding, migrations []MigrationRecord, purgeData bool) error {
+	claims := make([]tenancy.Claim, len(held))
+	for i, h := range held {
+		claims[i] = h.claim
+		if !purgeData && !h.place.Dedicated {
+			continue
+		}
+		if err := p.Catalog.still(ctx, rec); err != nil {
+			return err
+		}
+		if err := p.clear(ctx, rec.ID, h.place); err != nil {
+			return err
 		}
 	}
-	return p.forget(ctx, rec, held, migrations)
+	if err := p.Catalog.releaseOf(ctx, rec, claims); err != nil {
+		return err
+	}
+	for _, m := range migrations {
+		if err := p.Catalog.DeleteMigration(ctx, m); err != nil {
+			return err
+		}
+	}
+	return p.Catalog.DeleteTenant(ctx, rec)
 }
 
 // holding is a part of a table that is the tenant's by a claim.
@@ -120,21 +145,4 @@ func (p *Provisioner) restore(ctx context.Context, rec TenantRecord, state tenan
 	rec.State = state
 	_, err := p.Catalog.UpdateTenant(ctx, rec)
 	return err
-}
-
-// forget removes what the catalog holds of the tenant, its row last.
-func (p *Provisioner) forget(ctx context.Context, rec TenantRecord, held []holding, migrations []MigrationRecord) error {
-	claims := make([]tenancy.Claim, len(held))
-	for i, h := range held {
-		claims[i] = h.claim
-	}
-	if err := p.Catalog.Release(ctx, rec.ID, claims); err != nil {
-		return err
-	}
-	for _, m := range migrations {
-		if err := p.Catalog.DeleteMigration(ctx, m); err != nil {
-			return err
-		}
-	}
-	return p.Catalog.DeleteTenant(ctx, rec)
 }

@@ -105,7 +105,7 @@ func (p *Provisioner) clear(ctx context.Context, tenantID string, tp tenancy.Tab
 	if tp.Dedicated {
 		err = client.DeleteTable(ctx, tp.Table)
 	} else {
-		_, err = deleteRange(ctx, client.Table(tp.Table), tp.Range)
+		err = deleteRange(ctx, client.Table(tp.Table), tp.Range)
 	}
 	if err != nil && !errors.Is(err, tablestorage.ErrTableNotFound) && !errors.Is(err, tablestorage.ErrTableBeingDeleted) {
 		return fmt.Errorf("%s: remove %v from table %s of storage account %s: %w", tenantName(tenantID), owned(tp), tp.Table, tp.Storage, err)
@@ -113,24 +113,22 @@ func (p *Provisioner) clear(ctx context.Context, tenantID string, tp tenancy.Tab
 	return nil
 }
 
-// deleteRange deletes all entities of a range and returns how many it saw.
-func deleteRange(ctx context.Context, t *tablestorage.Table, r tenancy.KeyRange) (int, error) {
+// deleteRange deletes all entities of a range.
+func deleteRange(ctx context.Context, t *tablestorage.Table, r tenancy.KeyRange) error {
 	w := tablestorage.NewBatchWriter(t)
 	w.Resolve = dropGone
-	n := 0
 	for e, err := range t.Query(ctx, tablestorage.Query{Range: &r, Select: []string{"PartitionKey", "RowKey"}}) {
 		if err != nil {
-			return n, err
+			return err
 		}
 		if !r.Contains(e.Key()) { // whatever the service answers, nothing outside of the range is deleted
-			return n, fmt.Errorf("the service returned the key %q for a query of %v", e.Key(), r)
+			return fmt.Errorf("the service returned the key %q for a query of %v", e.Key(), r)
 		}
 		if err := w.Add(ctx, tablestorage.Operation{Kind: tablestorage.OpDelete, Entity: e, ETag: tablestorage.AnyETag}); err != nil {
-			return n, err
+			return err
 		}
-		n++
 	}
-	return n, w.Flush(ctx)
+	return w.Flush(ctx)
 }
 
 // dropGone takes the deletion of an entity that is gone already out of a refused transaction.

@@ -110,6 +110,15 @@ func (c *Catalog) Tenant(ctx context.Context, id string) (TenantRecord, error) {
 	return decodeTenant(r)
 }
 
+// still says whether a tenant's row is the one that was read: ErrChanged or ErrNotFound if not.
+func (c *Catalog) still(ctx context.Context, rec TenantRecord) error {
+	now, err := c.Tenant(ctx, rec.ID)
+	if err == nil && now.ETag != rec.ETag {
+		err = fmt.Errorf("%s: %w", tenantName(rec.ID), ErrChanged)
+	}
+	return err
+}
+
 // Tenants reads all tenants in order of id.
 func (c *Catalog) Tenants(ctx context.Context) ([]TenantRecord, error) {
 	return list(ctx, c, partition(tenantPartition), "", decodeTenant)

@@ -188,8 +188,11 @@ func TestNewerRowsAreRefusedNotGuessedAt(t *testing.T) {
 		"point read": func() error { _, err := w.catalog.Tenant(t.Context(), "contoso"); return err },
 		"list":       func() error { _, err := w.catalog.Tenants(t.Context()); return err },
 		"snapshot":   func() error { _, err := w.catalog.Snapshot(t.Context()); return err },
-		"creation":   func() error { _, err := w.p.Create(t.Context(), catalog.TenantSpec{ID: "contoso", Model: "pool"}); return err },
-		"deletion":   func() error { return w.p.Delete(t.Context(), "contoso", true) },
+		"creation": func() error {
+			_, err := w.p.Create(t.Context(), catalog.TenantSpec{ID: "contoso", Model: "pool"})
+			return err
+		},
+		"deletion": func() error { return w.p.Delete(t.Context(), "contoso", true) },
 	} {
 		if err := read(); !errors.Is(err, catalog.ErrNewerSchema) || !strings.Contains(err.Error(), "use that version") {
 			t.Errorf("%s: %v, want ErrNewerSchema with the way out", name, err)

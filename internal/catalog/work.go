@@ -155,7 +155,7 @@ func (c *Catalog) Chunks(ctx context.Context, migrationID string) ([]Chunk, erro
 // deleteWork removes the log and the chunks of a migration.
 func (c *Catalog) deleteWork(ctx context.Context, migrationID string) error {
 	r := partition(workPrefix + migrationID)
-	if _, err := deleteRange(ctx, c.table, r); err != nil {
+	if err := deleteRange(ctx, c.table, r); err != nil {
 		return fmt.Errorf("delete the log of migration %s: %w", migrationID, err)
 	}
 	return nil

@@ -107,7 +107,10 @@ func sameWrite(a, b *edm.Entity) bool {
 // not among it: whoever sends a request twice can meet its own success.
 func refused(err error) bool {
 	var e *tablestorage.Error
-	if !errors.As(err, &e) || e.Retried {
+	if !errors.As(err, &e) {
+		return true // it never left this process
+	}
+	if e.Retried {
 		return false
 	}
 	switch e.Status {
