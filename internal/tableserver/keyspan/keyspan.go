@@ -65,12 +65,12 @@ func (b Bound) Compare(o Bound) int {
 
 // String returns the place as a person reads it.
 func (b Bound) String() string {
-	switch {
-	case b.Side == AfterAll:
+	switch b.Side {
+	case AfterAll:
 		return "end"
-	case b.Side == AfterPartition:
+	case AfterPartition:
 		return fmt.Sprintf("after %q", b.Key.PartitionKey)
-	case b.Side == After:
+	case After:
 		return fmt.Sprintf("after (%q, %q)", b.Key.PartitionKey, b.Key.RowKey)
 	default:
 		return fmt.Sprintf("before (%q, %q)", b.Key.PartitionKey, b.Key.RowKey)

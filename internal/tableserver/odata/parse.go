@@ -229,8 +229,8 @@ func notImplemented() error {
 		Message: "The requested operation is not implemented on the specified resource."}
 }
 
-// syntaxError names the place just behind the token that does not fit, in UTF-16 units, as the service does:
-// "Syntax error at position 23 in 'property1 eq 1'invalid”."
+// syntaxError names the place just behind the token that does not fit, in UTF-16 units, as the service does: after
+// 1'bad' it is the end of the text in quotes.
 func (l *lexer) syntaxError() error {
 	position := 0
 	for _, r := range l.text[:l.pos] {
