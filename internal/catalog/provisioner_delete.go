@@ -93,7 +93,7 @@ func (p *Provisioner) holdings(ctx context.Context, rec TenantRecord, migrations
 	for _, m := range migrations {
 		switch {
 		case !m.Ended.IsZero():
-		case m.Target.Equal(rec.Placement): // switched: the source is still there
+		case m.ID != rec.Migration, m.Target.Equal(rec.Placement): // switched, perhaps long ago: the source is still there
 			wanted = append(wanted, wantedHoldings(rec.Tenant, m.Source, true)...)
 		default:
 			return nil, fmt.Errorf("%s is being moved from model %q to %q (migration %s, %s): finish or abort that first: %w",

@@ -136,6 +136,10 @@ func TestDeletionMindsMigrations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rec.Migration = m.ID
+	if rec, err = w.catalog.UpdateTenant(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
 	if err := w.p.Delete(t.Context(), "contoso", true); !errors.Is(err, catalog.ErrInUse) || !strings.Contains(err.Error(), "contoso-1") {
 		t.Errorf("while it moves: %v", err)
 	}
@@ -145,7 +149,7 @@ func TestDeletionMindsMigrations(t *testing.T) {
 	}
 	w.createTable("OrdersContoso")
 	w.put("Orders", "contoso|00", "1")
-	rec.Placement, rec.Model = target, "own-table"
+	rec.Placement, rec.Model, rec.Migration = target, "own-table", ""
 	if _, err := w.catalog.UpdateTenant(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}
