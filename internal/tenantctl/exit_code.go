@@ -53,7 +53,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case as[*migration.DifferencesError](err):
 		return exitDifferences
-	case as[*freezeViolatedError](err):
+	case as[*freezeViolatedError](err), as[*migration.StragglersError](err):
 		return exitFreezeViolated
 	case isTemporary(err):
 		return exitTemporary

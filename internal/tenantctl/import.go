@@ -72,11 +72,7 @@ func newImportCommand(env *environment) *cobra.Command {
 		},
 	}
 	o.addFlags(cmd.Flags())
-	for _, name := range []string{"file", "table", "tenant-column"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag was added above
-		}
-	}
+	requireFlags(cmd, "file", "table", "tenant-column")
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -34,12 +35,14 @@ EXIT STATUS
 type migrateOptions struct {
 	targetOptions
 	Workers int
+	Drain   time.Duration
 	NoWait  bool
 }
 
 func (o *migrateOptions) addFlags(f *pflag.FlagSet) {
 	o.targetOptions.addFlags(f)
 	f.IntVar(&o.Workers, "workers", migration.DefaultWorkers, "key ranges that are copied at the same time")
+	f.DurationVar(&o.Drain, "drain", 0, "`TIME` between holding writes and copying, for applications that read the catalog only so often, such as 30s")
 	f.BoolVar(&o.NoWait, "no-wait", false, "end with status 5, rather than wait for the lease of a mover that may be dead to run out")
 }
 
@@ -54,12 +57,12 @@ func newMigrateCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runEngine(cmd.Context(), env, args[0], reportTitle{"Tenant %s moved from %s to %s.", "Tenant %s is on its way from %s to %s."},
 				func(ctx context.Context, e *migration.Engine) (*migration.Report, error) {
-					return e.Run(ctx, args[0], o.target(), migration.Options{Workers: o.Workers, DontWait: o.NoWait})
+					return e.Run(ctx, args[0], o.target(), migration.Options{Workers: o.Workers, Drain: o.Drain, DontWait: o.NoWait})
 				})
 		},
 	}
 	o.addFlags(cmd.Flags())
-	requireTarget(cmd)
+	requireFlags(cmd, "to")
 	return cmd
 }
 

@@ -1,7 +1,6 @@
 package tenantctl
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -27,14 +26,10 @@ func (t reportTitle) of(err error) string {
 // whether something begun is left to finish.
 func classify(tenant string, r *migration.Report, err error) error {
 	switch {
-	case r.StragglerCount > 0 && (err == nil || !errors.Is(err, migration.ErrNothingToDo)):
-		violated := &freezeViolatedError{fmt.Errorf("tenant %q: %s reached the source while writes were held, and are not at the target; see the report",
+	case err == nil && r.StragglerCount > 0:
+		return &freezeViolatedError{fmt.Errorf("tenant %q: %s reached the source past the freeze, and are not at the target; see the report",
 			tenant, ui.Plural(r.StragglerCount, "write"))}
-		if err == nil {
-			return violated
-		}
-		return errors.Join(err, violated)
-	case err == nil, as[*migration.RefusedError](err):
+	case err == nil, as[*migration.RefusedError](err), as[*migration.CollisionError](err):
 		return err
 	default:
 		return &incompleteError{err}
@@ -80,6 +75,9 @@ func verifyText(v *migration.VerifyReport) string {
 	text := fmt.Sprintf("%s, %s: %s equal", v.Level, v.Result, ui.Count(v.Equal))
 	if v.Missing+v.Extra+v.Differing > 0 {
 		text += fmt.Sprintf(", %s missing at the target, %s only there, %s with other content", ui.Count(v.Missing), ui.Count(v.Extra), ui.Count(v.Differing))
+	}
+	if v.SinceSwitch > 0 {
+		text += fmt.Sprintf(", %s written at the target since the switch", ui.Count(v.SinceSwitch))
 	}
 	return text
 }

@@ -40,13 +40,6 @@ func (o targetOptions) target() migration.Target {
 	return migration.Target{Model: o.Model, Account: o.Account}
 }
 
-// requireTarget makes --to a required flag.
-func requireTarget(cmd *cobra.Command) {
-	if err := cmd.MarkFlagRequired("to"); err != nil {
-		panic(err) // addFlags has added it
-	}
-}
-
 func newPlanCommand(env *environment) *cobra.Command {
 	var o targetOptions
 	cmd := &cobra.Command{
@@ -60,7 +53,7 @@ func newPlanCommand(env *environment) *cobra.Command {
 		},
 	}
 	o.addFlags(cmd.Flags())
-	requireTarget(cmd)
+	requireFlags(cmd, "to")
 	return cmd
 }
 

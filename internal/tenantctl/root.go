@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenantctl/ui"
 )
@@ -52,7 +54,8 @@ EXIT STATUS
 
 // Run runs one command line and returns its exit status. When ctx ends the command stops at a safe point.
 func Run(ctx context.Context, p Process, args []string) int {
-	env := &environment{process: p, stderr: &lockedWriter{w: p.Stderr}}
+	// Errors in flags come before --json is read as a flag, and must be JSON all the same.
+	env := &environment{process: p, stderr: &lockedWriter{w: p.Stderr}, json: slices.Contains(args, "--json")}
 	root := newRootCommand(env)
 	root.SetArgs(args)
 	stop := context.AfterFunc(ctx, func() {
@@ -85,7 +88,7 @@ func newRootCommand(env *environment) *cobra.Command {
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&env.configFile, "config", "", "accounts as in the provider block, HCL or JSON `FILE`")
-	root.PersistentFlags().BoolVar(&env.json, "json", false, "write JSON: the result on standard output, progress as one object a line on standard error")
+	root.PersistentFlags().BoolVar(&env.json, "json", env.json, "write JSON: the result on standard output, progress as one object a line on standard error")
 	root.AddCommand(newImportCommand(env), newTenantsCommand(env), newPlanCommand(env), newMigrateCommand(env), newVerifyCommand(env),
 		newStatusCommand(env), newPurgeCommand(env), newAbortCommand(env), newVersionCommand(env))
 	for _, cmd := range append(root.Commands(), root) {
@@ -115,6 +118,21 @@ func markUsageErrors(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(wrap)
 	if args := cmd.Args; args != nil {
 		cmd.Args = func(cmd *cobra.Command, given []string) error { return wrap(cmd, args(cmd, given)) }
+	}
+}
+
+// requireFlags makes flags required. Cobra has that as well, but its error cannot be told from others.
+func requireFlags(cmd *cobra.Command, names ...string) {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		for _, name := range names {
+			flag := cmd.Flags().Lookup(name)
+			if flag.Changed && flag.Value.String() != "" {
+				continue
+			}
+			placeholder, _ := pflag.UnquoteUsage(flag)
+			return &usageError{fmt.Errorf("give --%s %s", name, placeholder), cmd.CommandPath()}
+		}
+		return nil
 	}
 }
 

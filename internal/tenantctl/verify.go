@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,16 +14,15 @@ import (
 )
 
 const verifyHelp = `Compare the source of the tenant's latest move, where it is still kept, with the target: every entity, every property, value and
-type. Nothing is written. Once applications write to the target again, it is right that it differs from the source: verify
-before that, or read the differences as what happened since.
+type. Nothing is written. What was written at the target after the switch is counted apart and is no difference; what was deleted
+there since cannot be told from what is missing.
 
 EXIT STATUS
   0    equal
-  1    error, or a part could not be compared: that is never taken for equal
+  1    error, or there is nothing to compare with: that is never taken for equal
   2    the command line or the configuration is wrong
   3    differences found
   5    the service is unreachable or busy; try again later
-  9    nothing to do: there is no source to compare with
   130  interrupted`
 
 func newVerifyCommand(env *environment) *cobra.Command {
@@ -51,8 +51,8 @@ func runVerify(ctx context.Context, env *environment, tenant string) error {
 		return err
 	}
 	writeErr := write(env, report, func(w io.Writer) error { return writeVerifyReport(w, report) })
-	if err == nil && report.Result != migration.ResultEqual {
-		err = fmt.Errorf("tenant %q: %s: not everything could be compared", tenant, report.Result)
+	if err == nil && report.Result != migration.ResultEqual { // whatever the mover says, only equal is equal
+		err = fmt.Errorf("verify tenant %q: %w", tenant, migration.ErrUnverified)
 	}
 	return errors.Join(err, writeErr)
 }
@@ -63,6 +63,9 @@ func writeVerifyReport(w io.Writer, r *migration.VerifyReport) error {
 	d.add("migration", "%s", r.Migration)
 	d.add("level", "%s: every entity, property, value and type", r.Level)
 	d.add("equal", "%s", ui.Plural(r.Equal, "entity"))
+	if r.SinceSwitch > 0 {
+		d.add("since then", "%s written at the target after the switch", ui.Plural(r.SinceSwitch, "entity"))
+	}
 	if r.Missing+r.Extra+r.Differing > 0 {
 		d.add("missing", "%s in the source only", ui.Count(r.Missing))
 		d.add("extra", "%s in the target only", ui.Count(r.Extra))
@@ -83,7 +86,7 @@ func writeVerifyReport(w io.Writer, r *migration.VerifyReport) error {
 func differenceText(x migration.Difference) string {
 	switch x.Kind {
 	case migration.KindMissing:
-		return fmt.Sprintf("%s: %s is missing at the target", x.Logical, x.Source)
+		return strings.TrimSuffix(fmt.Sprintf("%s: %s is missing at the target: %s", x.Logical, x.Source, x.Reason), ": ")
 	case migration.KindExtra:
 		return fmt.Sprintf("%s: %s is only at the target", x.Logical, x.Target)
 	default:

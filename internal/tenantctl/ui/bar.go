@@ -40,7 +40,7 @@ func (b *bar) show(s Snapshot) {
 	}
 	text := s.Phase
 	if s.Waiting != "" {
-		text += "; waiting: " + s.Waiting
+		text += "; waiting for " + s.Waiting
 	}
 	b.current.Describe(text)
 	_ = b.current.Set64(s.Done)

@@ -38,7 +38,7 @@ func (s Snapshot) String() string {
 	}
 	switch {
 	case s.Waiting != "":
-		b.WriteString("; waiting: " + s.Waiting)
+		b.WriteString("; waiting for " + s.Waiting)
 	case s.ETA >= 0 && s.Done < s.Total:
 		fmt.Fprintf(&b, ", %s left", Duration(s.ETA))
 	}

@@ -12,6 +12,7 @@ type Progress interface {
 	Phase(name string)
 	Total(entities int64)
 	Advance(entities int64)
+	// Waiting says for what nothing moves: a text that can stand behind "waiting for"; "" says that work goes on.
 	Waiting(reason string)
 	Note(text string)
 	// Close shows the last state and stops; nothing is shown after it.

@@ -61,9 +61,9 @@ func TestAWaitIsShownWithItsReasonAlthoughNothingElseHappens(t *testing.T) {
 	defer p.Close()
 	p.Phase("copying")
 	<-shown
-	p.Waiting("another mover's lease runs until 12:00") // within the interval: not shown yet
+	p.Waiting("the lease of another mover to run out") // within the interval: not shown yet
 	clock.add(time.Second)
-	if s := <-shown; s.Waiting == "" || !strings.HasSuffix(s.String(), "; waiting: another mover's lease runs until 12:00") {
+	if s := <-shown; s.Waiting == "" || !strings.HasSuffix(s.String(), "; waiting for the lease of another mover to run out") {
 		t.Errorf("got %q", s)
 	}
 }
@@ -169,11 +169,11 @@ func TestTheBarShowsPhaseShareAndReason(t *testing.T) {
 	clock.add(time.Hour)
 	p.Advance(100)
 	clock.add(time.Hour)
-	p.Waiting("the service is busy")
+	p.Waiting("the service to be less busy")
 	p.Note("a remark")
 	p.Close()
 	p.Phase("verifying")
-	for _, want := range []string{"copying", "100/200", "waiting: the service is busy", "a remark\n"} {
+	for _, want := range []string{"copying", "100/200", "waiting for the service to be less busy", "a remark\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in %q", want, out.String())
 		}
