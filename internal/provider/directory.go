@@ -39,15 +39,6 @@ func newDirectory(s *catalog.Snapshot) *directory {
 	return d
 }
 
-// unfinished returns the migration of a tenant that has not ended.
-func (d *directory) unfinished(t catalog.TenantRecord) (catalog.MigrationRecord, bool) {
-	if t.Migration == "" {
-		return catalog.MigrationRecord{}, false
-	}
-	m, ok := d.migrations[t.Migration]
-	return m, ok
-}
-
 // claimants returns the tenants that claim a range of a physical table, in order.
 func (d *directory) claimants(storage, table string) []string {
 	var ids []string

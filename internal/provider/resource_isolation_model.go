@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -36,26 +35,6 @@ func newIsolationModelResource() resource.Resource { return &isolationModelResou
 
 // isolationModelResource is one isolation model: a row of the catalog that tenants refer to.
 type isolationModelResource struct{ resourceClient }
-
-type isolationModelModel struct {
-	ID        types.String   `tfsdk:"id"`
-	Name      types.String   `tfsdk:"name"`
-	Kind      types.String   `tfsdk:"kind"`
-	Account   types.String   `tfsdk:"account"`
-	Tables    types.Map      `tfsdk:"tables"`
-	KeyScheme types.Object   `tfsdk:"key_scheme"`
-	Timeouts  timeouts.Value `tfsdk:"timeouts"`
-}
-
-type isolationModelIdentity struct {
-	Name types.String `tfsdk:"name"`
-}
-
-func (m isolationModelModel) identity() isolationModelIdentity {
-	return isolationModelIdentity{Name: m.Name}
-}
-
-func (m isolationModelModel) what() string { return "Isolation model " + quote(m.Name.ValueString()) }
 
 // Metadata names the resource.
 func (r *isolationModelResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -156,37 +135,6 @@ func (r *isolationModelResource) ValidateConfig(ctx context.Context, req resourc
 	if err := model.Validate(); err != nil {
 		resp.Diagnostics.AddError(m.what()+" is not usable as it is declared", sentence(err))
 	}
-}
-
-// defaultAccount is the account, or what stands for it where it was left out.
-func (m isolationModelModel) defaultAccount() types.String {
-	switch {
-	case !m.Account.IsNull() && !m.Account.IsUnknown():
-		return m.Account
-	case m.Kind.IsUnknown():
-		return types.StringUnknown()
-	case m.Kind.ValueString() == string(tenancy.DedicatedAccount):
-		return types.StringNull()
-	}
-	return types.StringValue(tenancy.HomeAccount)
-}
-
-// model is the model as the catalog knows it; known says whether all of it is.
-func (m isolationModelModel) model(ctx context.Context, diags *diag.Diagnostics) (model tenancy.Model, known bool) {
-	if m.Name.IsUnknown() || m.Kind.IsUnknown() || m.Account.IsUnknown() || !isKnown(ctx, m.Tables) || !isKnown(ctx, m.KeyScheme) {
-		return tenancy.Model{}, false
-	}
-	model = tenancy.Model{
-		Name:    m.Name.ValueString(),
-		Kind:    tenancy.Kind(m.Kind.ValueString()),
-		Account: m.Account.ValueString(),
-		Tables:  make(map[string]string),
-	}
-	diags.Append(m.Tables.ElementsAs(ctx, &model.Tables, false)...)
-	var scheme keySchemeModel
-	diags.Append(m.KeyScheme.As(ctx, &scheme, objectAsOptions)...)
-	model.KeyScheme = scheme.scheme()
-	return model, true
 }
 
 // ModifyPlan fills in the account and refuses what the catalog would refuse.
@@ -390,10 +338,7 @@ func (r *isolationModelResource) Delete(ctx context.Context, req resource.Delete
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	rec, err := s.catalog.Model(ctx, m.Name.ValueString())
-	if err == nil {
-		err = s.catalog.DeleteModel(ctx, rec)
-	}
+	err := deleteModel(ctx, s, m.Name.ValueString())
 	switch {
 	case errors.Is(err, catalog.ErrInUse):
 		resp.Diagnostics.AddError(m.what()+" is in use",

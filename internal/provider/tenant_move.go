@@ -29,14 +29,10 @@ func beforeSwitch(state string) bool {
 	return false
 }
 
-// underWay returns the migration of a tenant that has begun and not switched. A tenant has one at most.
-func (d *directory) underWay(tenantID string) (catalog.MigrationRecord, bool) {
-	for _, m := range d.migrations {
-		if m.TenantID == tenantID && beforeSwitch(m.State) {
-			return m, true
-		}
-	}
-	return catalog.MigrationRecord{}, false
+// underWay returns the migration to which a tenant is bound, if it has begun and not switched.
+func (d *directory) underWay(t catalog.TenantRecord) (catalog.MigrationRecord, bool) {
+	m, ok := d.migrations[t.Migration]
+	return m, ok && beforeSwitch(m.State)
 }
 
 // settle brings the tenant to where the plan says: by a move, by the rest of one that was interrupted, or by undoing
@@ -54,8 +50,15 @@ func (r *tenantResource) settle(ctx context.Context, plan, state tenantModel, di
 		diags.AddError(plan.what()+" is gone from the catalog", "It was deleted since the plan was made. Plan again.")
 		return false
 	}
-	m, underWay := d.underWay(id)
+	m, underWay := d.underWay(rec)
 	switch {
+	case underWay && m.State == migration.Aborting:
+		if !r.abort(ctx, plan, diags) {
+			return false
+		}
+		if m.From == to {
+			return true
+		}
 	case underWay && m.To != to && m.From == to:
 		return r.abort(ctx, plan, diags)
 	case !underWay && rec.Model != to && rec.Model != state.IsolationModel.ValueString():
@@ -88,15 +91,15 @@ func (r *tenantResource) move(ctx context.Context, plan tenantModel, diags *diag
 		report, err = r.session.engine(ctx, id).Run(ctx, id, target, migration.Options{})
 		return err
 	})
+	var late *migration.StragglersError
 	switch {
-	case err == nil:
-		warnOfStragglers(diags, report)
+	case err == nil, errors.Is(err, migration.ErrNothingToDo):
 		return true
-	case errors.Is(err, migration.ErrNothingToDo):
+	case errors.As(err, &late):
+		diags.AddWarning(plan.what()+" has moved, but was written at its old place meanwhile", sentence(err))
 		return true
 	case report != nil && report.State == migration.Switched:
-		diags.AddWarning(plan.what()+" has moved, but not everything after the switch was done",
-			sentence(err)+" "+report.Next)
+		diags.AddWarning(plan.what()+" has moved, but not everything after the switch was done", sentence(err)+" "+report.Next)
 		return true
 	case errors.Is(context.Cause(ctx), errHeldTooLong) && outer.Err() == nil:
 		return r.undoSlow(outer, plan, limit, report, diags)
@@ -118,15 +121,6 @@ func whileTableIsDeleted(ctx context.Context, do func() error) error {
 			return err
 		case <-time.After(wait):
 		}
-	}
-}
-
-// warnOfStragglers says that somebody wrote past the freeze: those writes are at the old place only.
-func warnOfStragglers(diags *diag.Diagnostics, report *migration.Report) {
-	if report != nil && report.StragglerCount > 0 {
-		diags.AddWarning(fmt.Sprintf("Tenant %q was written at its old place during the move", report.TenantID),
-			fmt.Sprintf("%d entities were changed there although the tenant was frozen, and those changes are not at the new place. `tenantctl status %s` names them.",
-				report.StragglerCount, report.TenantID))
 	}
 }
 

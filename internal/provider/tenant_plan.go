@@ -172,11 +172,11 @@ func (t *tenantPlan) update(ctx context.Context, movedOutside []byte) {
 	if !ok {
 		return // gone since the refresh: Update says so
 	}
-	here := isAt(rec, t.plan)
+	here := isAt(rec, t.plan) && !(t.plan.Account.IsNull() && leavesAccountOpen(d.models[rec.Model].Model))
 	if !here && !t.agreed(rec, movedOutside) {
 		return
 	}
-	forced := t.underWay(d, rec)
+	unfinished, forced := t.underWay(d, rec)
 	if here {
 		t.stay(forced)
 		return
@@ -186,7 +186,9 @@ func (t *tenantPlan) update(ctx context.Context, movedOutside []byte) {
 	}
 	t.set("state", types.StringUnknown())
 	t.set("epoch", types.Int64Unknown())
-	t.estimate(ctx, d)
+	if !unfinished {
+		t.estimate(ctx, d)
+	}
 }
 
 // isAt says whether a tenant is where a plan puts it. An account that is left out is whatever the model gave it.
@@ -280,38 +282,39 @@ func movedFrom(word []byte) (model string, ok bool) {
 	return m.FromModel, true
 }
 
-// underWay looks at a move that has begun and not switched. It says whether the plan must show an update, to finish or
+// underWay looks for a move that has begun and not switched. forced says that the plan must show an update, to finish or
 // undo it, although the tenant is where the configuration says.
-func (t *tenantPlan) underWay(d *directory, rec catalog.TenantRecord) (forced bool) {
-	m, ok := d.underWay(rec.ID)
+func (t *tenantPlan) underWay(d *directory, rec catalog.TenantRecord) (found, forced bool) {
+	m, ok := d.underWay(rec)
 	if !ok {
-		return false
+		return false, false
 	}
 	wanted := t.plan.IsolationModel.ValueString()
-	toWanted := m.To == wanted
 	if owner := m.Lease.Owner; owner != "" && m.Lease.Expires.After(time.Now()) {
 		t.diags.AddWarning(t.plan.what()+" is being moved now",
 			fmt.Sprintf("%s moves it from %q to %q (state %s). Terraform does not interfere. After the move the configuration has to say `isolation_model = %q`.",
 				owner, m.From, m.To, m.State, m.To))
-		return false
+		return true, false
 	}
 	switch {
-	case toWanted:
+	case m.State == migration.Aborting:
+		t.diags.AddWarning(fmt.Sprintf("The undoing of a move of tenant %q goes on", rec.ID),
+			fmt.Sprintf("Undoing a move to %q was interrupted. Apply finishes it, before anything else.", m.To))
+	case m.To == wanted:
 		t.diags.AddWarning(fmt.Sprintf("The move of tenant %q goes on", rec.ID),
 			fmt.Sprintf("A move to %q stopped in state %s, with %d entities copied. Apply finishes it. Setting `isolation_model = %q` again undoes it instead.",
 				m.To, m.State, m.Copied, m.From))
-		return true
 	case m.From == wanted:
 		t.diags.AddWarning(fmt.Sprintf("The move of tenant %q is undone", rec.ID),
 			fmt.Sprintf("A move to %q stopped in state %s, and the configuration says %q. Apply removes what was copied and lets the tenant be written again. "+
 				"Setting `isolation_model = %q` finishes it instead.", m.To, m.State, wanted, m.To))
-		return true
 	default:
 		t.diags.AddAttributeError(path.Root("isolation_model"), t.plan.what()+" is half way to another place",
 			fmt.Sprintf("A move from %q to %q stopped in state %s, and the configuration says %q. Finish that move by setting `isolation_model = %q`, "+
 				"or undo it by setting `isolation_model = %q`; then move on.", m.From, m.To, m.State, wanted, m.To, m.From))
-		return false
+		return true, false
 	}
+	return true, true
 }
 
 // estimateTime is how long a plan may count a tenant's entities.

@@ -28,56 +28,6 @@ func optional(s string) types.String {
 	return types.StringValue(s)
 }
 
-// keySchemeModel is the key_scheme of an isolation model.
-type keySchemeModel struct {
-	Kind           types.String `tfsdk:"kind"`
-	Separator      types.String `tfsdk:"separator"`
-	Buckets        types.Int64  `tfsdk:"buckets"`
-	BucketProperty types.String `tfsdk:"bucket_property"`
-}
-
-var keySchemeTypes = map[string]attr.Type{
-	"kind":            types.StringType,
-	"separator":       types.StringType,
-	"buckets":         types.Int64Type,
-	"bucket_property": types.StringType,
-}
-
-func (m keySchemeModel) scheme() tenancy.KeyScheme {
-	return tenancy.KeyScheme{
-		Kind:           tenancy.Scheme(m.Kind.ValueString()),
-		Separator:      m.Separator.ValueString(),
-		Buckets:        int(m.Buckets.ValueInt64()),
-		BucketProperty: m.BucketProperty.ValueString(),
-	}
-}
-
-func keySchemeOf(s tenancy.KeyScheme) keySchemeModel {
-	m := keySchemeModel{
-		Kind:           types.StringValue(string(s.Kind)),
-		Separator:      optional(s.Separator),
-		BucketProperty: optional(s.BucketProperty),
-	}
-	if s.Buckets != 0 {
-		m.Buckets = types.Int64Value(int64(s.Buckets))
-	}
-	return m
-}
-
-// take makes the model say what the catalog has.
-func (m *isolationModelModel) take(ctx context.Context, model tenancy.Model) diag.Diagnostics {
-	var diags, ds diag.Diagnostics
-	m.ID = types.StringValue(model.Name)
-	m.Name = types.StringValue(model.Name)
-	m.Kind = types.StringValue(string(model.Kind))
-	m.Account = optional(model.Account)
-	m.Tables, ds = types.MapValueFrom(ctx, types.StringType, model.Tables)
-	diags.Append(ds...)
-	m.KeyScheme, ds = types.ObjectValueFrom(ctx, keySchemeTypes, keySchemeOf(model.KeyScheme))
-	diags.Append(ds...)
-	return diags
-}
-
 // tablePlacementModel is where one logical table of a tenant lives.
 type tablePlacementModel struct {
 	Account           types.String `tfsdk:"account"`
