@@ -57,10 +57,12 @@ func (p *pausedRun) awake() error {
 
 // A mover that slept through the loss of its lease, past the switch, cannot bring a deleted entity back.
 func TestSleeperCannotWriteToTheTargetAfterTheSwitch(t *testing.T) {
+	worlds := newWorlds(t, 6)
 	for _, model := range []string{"own", "own-7", "own-native"} {
 		for _, point := range []string{"copy: before transaction", "guards: before insert"} {
+			w := worlds[0]
+			worlds = worlds[1:]
 			t.Run(model+"/"+point, func(t *testing.T) {
-				w := newWorld(t)
 				from := map[string]string{"own": "pool", "own-7": "pool", "own-native": "pool-prefixed"}[model]
 				scheme := w.tenant(t, "alpha", from).Placement["orders"].Scheme
 				w.put(t, "alpha", orders(scheme, 300))
@@ -203,5 +205,31 @@ func TestGuardKeysAreTheirOwnAndSortIntoTheirReservedStretch(t *testing.T) {
 	}
 	if d := cmp.Diff([]bool{false, false}, []bool{isGuard(guardEnd), isGuard("~~aztenancy")}); d != "" {
 		t.Error(d)
+	}
+}
+
+// A mover that slept before it looked at the tenant's row, or between that and its swap, cannot switch while another one is
+// undoing its work.
+func TestSleeperCannotSwitchDuringAnAbort(t *testing.T) {
+	points := map[string]int{"switch: after intent": 1, "tenant row: before swap": 2} // the first swap is the freeze
+	worlds := newWorlds(t, len(points))
+	for point, nth := range points {
+		w := worlds[0]
+		worlds = worlds[1:]
+		t.Run(point, func(t *testing.T) {
+			w.tenant(t, "alpha", "pool")
+			list := orders(bucketed(4), 20)
+			w.put(t, "alpha", list)
+			sleeper := w.pauseAt(point, nth, "own")
+			w.skew += 24 * time.Hour
+			var ended error
+			other := meddle(w.engine("other"), "undo: before intent", func() { ended = sleeper.awake() })
+			_, err := other.Abort(t.Context(), "alpha", Options{})
+			must(t, err)
+			if ended == nil {
+				t.Error("the sleeper switched")
+			}
+			w.wantAt(t, "alpha", "pool", image(list))
+		})
 	}
 }

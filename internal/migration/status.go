@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
 )
 
 // Status says where the tenant is, and what its migrations did and wait for. It reads the catalog alone.
@@ -51,7 +52,7 @@ func (e *Engine) log(ctx context.Context, migration string) ([]StepStatus, error
 func commands(m catalog.Migration) string {
 	again := fmt.Sprintf("tenantctl migrate %s --to %s", m.TenantID, m.To)
 	for _, p := range m.Target {
-		if p.Account != "" {
+		if p.Account != tenancy.HomeAccount {
 			again += " --account " + p.Account
 			break
 		}
