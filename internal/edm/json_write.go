@@ -66,11 +66,15 @@ func AppendEntity(dst []byte, e *Entity, level Metadata, a Annotations, selected
 }
 
 // AppendBody appends the entity as the body of a write: PartitionKey, RowKey and the own properties, with the types
-// that JSON cannot tell.
+// that JSON cannot tell. A Double is always announced, as .NET does it: Azurite reads 3.0 as an Int32 otherwise.
 func AppendBody(dst []byte, e *Entity) []byte {
 	dst = appendKey(append(dst, '{'), e)
 	for i := range e.Properties {
-		dst = appendProperty(dst, e.Properties[i].Name, e.Properties[i].Value, true)
+		p := &e.Properties[i]
+		if p.Value.typ == Double && !p.Value.travelsAsText() {
+			dst = appendType(dst, p.Name, Double)
+		}
+		dst = appendProperty(dst, p.Name, p.Value, true)
 	}
 	return append(dst, '}')
 }
@@ -139,10 +143,7 @@ func appendTimestamp(dst []byte, e *Entity, level Metadata) []byte {
 func appendProperty(dst []byte, name string, v Value, annotate bool) []byte {
 	quoted := v.travelsAsText()
 	if annotate && quoted {
-		dst = appendMember(dst, name, typeSuffix)
-		dst = append(dst, '"')
-		dst = append(dst, v.typ.String()...)
-		dst = append(dst, '"')
+		dst = appendType(dst, name, v.typ)
 	}
 	dst = appendName(dst, name)
 	switch {
@@ -153,6 +154,12 @@ func appendProperty(dst []byte, name string, v Value, annotate bool) []byte {
 	default:
 		return v.appendText(dst)
 	}
+}
+
+// appendType appends the annotation of a property's type.
+func appendType(dst []byte, name string, t Type) []byte {
+	dst = append(appendMember(dst, name, typeSuffix), '"')
+	return append(append(dst, t.String()...), '"')
 }
 
 // travelsAsText says whether JSON carries v as a string although it is none, so that it needs an annotation.
@@ -179,8 +186,9 @@ func appendMember(dst []byte, name, suffix string) []byte {
 	return append(dst, '"', ':')
 }
 
-// AppendJSONString appends s as a JSON string. Only what JSON demands is escaped. Bytes that are not UTF-8, which
-// Entity.Validate refuses, become U+FFFD.
+// AppendJSONString appends s as a JSON string. Escaped are what JSON demands, and U+2028 and U+2029, which end a line
+// in the regular expressions with which Azurite reads transactions. Bytes that are not UTF-8, which Entity.Validate
+// refuses, become U+FFFD.
 func AppendJSONString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0 // s[start:i] needs no escape and is not yet copied
@@ -188,9 +196,16 @@ func AppendJSONString(dst []byte, s string) []byte {
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && size == 1 {
+			switch {
+			case r == utf8.RuneError && size == 1:
 				dst = append(append(dst, s[start:i]...), "\uFFFD"...)
-				start = i + 1
+				start = i + size
+			case r == '\u2028':
+				dst = append(append(dst, s[start:i]...), `\u2028`...)
+				start = i + size
+			case r == '\u2029':
+				dst = append(append(dst, s[start:i]...), `\u2029`...)
+				start = i + size
 			}
 			i += size
 			continue

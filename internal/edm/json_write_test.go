@@ -114,7 +114,9 @@ func TestEntityWithoutTimestampHasNoneInItsJSON(t *testing.T) {
 }
 
 func TestBodyOfAWriteHasKeysPropertiesAndTypes(t *testing.T) {
-	if got, want := string(edm.AppendBody(nil, recorded(t))), "{"+recordedKeys+","+recordedRest+"}"; got != want {
+	rest := strings.NewReplacer(`"ratio":`, `"ratio@odata.type":"Edm.Double","ratio":`,
+		`"whole":`, `"whole@odata.type":"Edm.Double","whole":`).Replace(recordedRest) // the .NET client's form, reference §2.2
+	if got, want := string(edm.AppendBody(nil, recorded(t))), "{"+recordedKeys+","+rest+"}"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -140,14 +142,15 @@ func TestNonFiniteDoublesTravelAsTypedText(t *testing.T) { // reference §2.3
 	}
 }
 
-func TestJSONStringEscapesOnlyWhatItMust(t *testing.T) { // RFC 8259 §7
+func TestJSONStringEscapesLittle(t *testing.T) { // RFC 8259 §7
 	for s, want := range map[string]string{
-		"":                         `""`,
-		"it's é/😀\u2028\x7f":       "\"it's é/😀\u2028\x7f\"",
-		"\"\\":                     `"\"\\"`,
-		"a\n\r\t\x00\b\f\x1f z":    `"a\n\r\t\u0000\u0008\u000c\u001f z"`,
-		"bad\xff\xc3(\xed\xa0\x80": "\"bad\uFFFD\uFFFD(\uFFFD\uFFFD\uFFFD\"",
-		"\uFFFD":                   "\"\uFFFD\"",
+		"":                          `""`,
+		"it's é/😀\x7f":              "\"it's é/😀\x7f\"",
+		"line\u2028\u2029end\u202a": "\"line\\u2028\\u2029end\u202a\"", // for JavaScript's regular expressions
+		"\"\\":                      `"\"\\"`,
+		"a\n\r\t\x00\b\f\x1f z":     `"a\n\r\t\u0000\u0008\u000c\u001f z"`,
+		"bad\xff\xc3(\xed\xa0\x80":  "\"bad\uFFFD\uFFFD(\uFFFD\uFFFD\uFFFD\"",
+		"\uFFFD":                    "\"\uFFFD\"",
 	} {
 		if got := string(edm.AppendJSONString(nil, s)); got != want {
 			t.Errorf("%q: got %s, want %s", s, got, want)

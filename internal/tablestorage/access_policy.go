@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -80,6 +81,11 @@ func (c *Client) SetAccessPolicies(ctx context.Context, table string, policies [
 	}
 	r.body = body
 	_, err = c.do(ctx, r)
+	var refused *Error
+	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest && refused.Code == "" {
+		refused.advice = "the service refused the policies and does not say why: Azurite does so where a policy leaves out " +
+			"start, expiry or permissions"
+	}
 	return err
 }
 
