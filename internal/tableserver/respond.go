@@ -66,7 +66,8 @@ func (c *call) writeNothing(status int) error {
 	return nil
 }
 
-// writeEmpty answers without a body and without OData headers.
+// writeEmpty answers without a body and without OData headers. The service sends Content-Length: 0 with a 204, which
+// HTTP forbids and net/http takes out again.
 func (c *call) writeEmpty(status int) {
 	c.set("Content-Length", "0")
 	c.w.WriteHeader(status)
