@@ -101,6 +101,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    1 << 20, // Orleans sends filters far beyond 16 KiB in the URL
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	fresh := &freshConns{}
+	h.ConnState = fresh.observe
+	h.RegisterOnShutdown(fresh.close)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
