@@ -12,7 +12,9 @@ import (
 // keysOf returns the keys of a page, as "pk/rk".
 func keysOf(t *testing.T, a answer) []string {
 	t.Helper()
-	var page struct{ Value []struct{ PartitionKey, RowKey string } }
+	var page struct {
+		Value []struct{ PartitionKey, RowKey string }
+	}
 	if err := json.Unmarshal([]byte(a.body), &page); err != nil {
 		t.Fatalf("%v in %s", err, a.body)
 	}

@@ -38,6 +38,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Now replaces the wall clock in tests.
 	Now func() time.Time
+
+	fs vfs.FS // tests: a file system that can lose what was not synced; Dir is empty then
 }
 
 // Store is an ordered set of tables of several accounts. Every write is atomic, and durable before its method
@@ -73,10 +75,13 @@ func Open(o Options) (*Store, error) {
 	}
 	s := &Store{sync: pebble.Sync}
 	dir := ""
-	if o.Dir == "" {
+	switch {
+	case o.fs != nil:
+		opts.FS = o.fs
+	case o.Dir == "":
 		opts.FS = vfs.NewMem()
 		s.sync = pebble.NoSync
-	} else {
+	default:
 		lock, err := prepareFolder(o.Dir)
 		if err != nil {
 			return nil, err
