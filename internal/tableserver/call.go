@@ -49,7 +49,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		if p == nil {
 			return
 		}
-		if p == http.ErrAbortHandler { //nolint:errorlint // the sentinel is panicked with as it is
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(p)
 		}
 		s.log.Error("panic while answering", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))

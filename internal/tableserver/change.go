@@ -49,15 +49,7 @@ func readChange(method string, at resource, h http.Header, body []byte) (change,
 	default:
 		c.operation.Kind, c.permission = store.UpsertMerge, auth.InsertOrMergeEntity
 	}
-	e, _, err := parseBody(h, body)
-	if err != nil {
-		c.invalid = err
-		return c, nil
-	}
-	// The URL names the entity; real clients leave the keys out of the body.
-	e.PartitionKey, e.RowKey = at.key.PartitionKey, at.key.RowKey
-	c.operation.Entity = e
-	c.invalid = e.Validate()
+	c.operation.Entity, c.invalid = entityAt(at.key, h, body)
 	return c, nil
 }
 
@@ -77,11 +69,17 @@ func (c change) insert(body []byte) (change, error) {
 	return c, nil
 }
 
-func parseBody(h http.Header, body []byte) (*edm.Entity, edm.Presence, error) {
+// entityAt reads the entity of a write whose URL names the key: real clients leave the keys out of the body.
+func entityAt(key edm.Key, h http.Header, body []byte) (*edm.Entity, error) {
 	if strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "application/atom+xml") {
-		return nil, edm.Presence{}, errAtom
+		return nil, errAtom
 	}
-	return edm.ParseEntity(body)
+	e, _, err := edm.ParseEntity(body)
+	if err != nil {
+		return nil, err
+	}
+	e.PartitionKey, e.RowKey = key.PartitionKey, key.RowKey
+	return e, e.Validate()
 }
 
 // ifMatch reads the condition of a write: "*", or a weak ETag. Any other value is refused (reference §6).

@@ -62,6 +62,7 @@ var (
 	errInvalidXML   = xmlFailure("InvalidXmlDocument", "XML specified is not syntactically valid.")
 	errTooLarge     = fail("RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
 	errMethod       = fail("MethodNotAllowed", "The resource doesn't support specified Http Verb.")
+	errNotFound     = fail("ResourceNotFound", "The specified resource does not exist.")
 	errInternal     = fail("InternalError", "Server encountered an internal error. Please try again after some time.")
 	errHeaderValue  = fail("InvalidHeaderValue", "The value for one of the HTTP headers is not in the correct format.")
 
@@ -75,12 +76,6 @@ const frontEndCode = "Bad Request - Invalid URL"
 func xmlFailure(code, message string) *failure {
 	f := fail(code, message)
 	f.frontDoor = true
-	return f
-}
-
-func notFoundError(detail string) *failure {
-	f := fail("ResourceNotFound", "The specified resource does not exist.")
-	f.detail = detail
 	return f
 }
 
@@ -113,7 +108,7 @@ func failureOf(err error) *failure {
 	case errors.Is(err, store.ErrTableExists):
 		return fail("TableAlreadyExists", "The table specified already exists.")
 	case errors.Is(err, store.ErrNotFound):
-		return notFoundError("")
+		return errNotFound
 	case errors.Is(err, store.ErrExists):
 		return fail("EntityAlreadyExists", "The specified entity already exists.")
 	case errors.Is(err, store.ErrConditionNotMet):

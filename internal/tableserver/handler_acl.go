@@ -3,7 +3,6 @@ package tableserver
 import (
 	"bytes"
 	"encoding/xml"
-	"net/http"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -73,7 +72,7 @@ func (c *call) setACL() error {
 	if err := c.s.store.SetPolicies(c.r.Context(), c.account, c.resource.table, policies); err != nil {
 		return err
 	}
-	c.writeEmpty(http.StatusNoContent)
+	c.writeEmpty()
 	return nil
 }
 

@@ -48,13 +48,13 @@ func (c *call) writeEntity() error {
 		c.set("ETag", e.ETag)
 	}
 	if ch.operation.Kind != store.Insert {
-		return c.writeNothing(http.StatusNoContent)
+		return c.writeNothing()
 	}
 	at := c.entityURL(t.Name, ch.key)
 	c.set("Location", at)
 	if !answersWithBody {
 		c.set("DataServiceId", at)
-		return c.writeNothing(http.StatusNoContent)
+		return c.writeNothing()
 	}
 	return c.writeJSON(http.StatusCreated, c.appendElement(nil, t.Name, stored[0], nil))
 }

@@ -106,7 +106,7 @@ func (c *call) getTable() error {
 	}
 	t, err := c.s.store.Table(c.r.Context(), c.account, c.resource.table)
 	if errors.Is(err, store.ErrTableNotFound) {
-		return notFoundError("")
+		return errNotFound
 	}
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (c *call) createTable() error {
 	c.set("Location", at)
 	if c.prefer == returnNoContent {
 		c.set("DataServiceId", at)
-		return c.writeNothing(http.StatusNoContent)
+		return c.writeNothing()
 	}
 	return c.writeJSON(http.StatusCreated, c.tableElement(name))
 }
@@ -150,10 +150,10 @@ func (c *call) createTable() error {
 func (c *call) deleteTable() error {
 	err := c.s.store.DeleteTable(c.r.Context(), c.account, c.resource.table)
 	if errors.Is(err, store.ErrTableNotFound) {
-		return notFoundError("")
+		return errNotFound
 	}
 	if err != nil {
 		return err
 	}
-	return c.writeNothing(http.StatusNoContent)
+	return c.writeNothing()
 }

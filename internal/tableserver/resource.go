@@ -48,7 +48,7 @@ func parseResource(escaped string) (resource, error) {
 		if found {
 			return resource{}, errQuerySyntax
 		}
-		return resource{}, notFoundError("")
+		return resource{}, errNotFound
 	}
 	if !found {
 		if strings.EqualFold(name, "Tables") {

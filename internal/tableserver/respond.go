@@ -60,17 +60,17 @@ func (c *call) write(status int, body []byte) {
 }
 
 // writeNothing answers an OData operation without a body.
-func (c *call) writeNothing(status int) error {
+func (c *call) writeNothing() error {
 	c.odataHeaders()
-	c.writeEmpty(status)
+	c.writeEmpty()
 	return nil
 }
 
 // writeEmpty answers without a body and without OData headers. The service sends Content-Length: 0 with a 204, which
 // HTTP forbids and net/http takes out again.
-func (c *call) writeEmpty(status int) {
+func (c *call) writeEmpty() {
 	c.set("Content-Length", "0")
-	c.w.WriteHeader(status)
+	c.w.WriteHeader(http.StatusNoContent)
 }
 
 // utf8BOM begins the XML bodies of the service.

@@ -24,9 +24,9 @@ const codecVersion = 1
 
 var errTruncated = errors.New("stored entity ends early")
 
-// appendEntityValue writes the value of an entity with the given Timestamp in ticks.
-func appendEntityValue(dst []byte, e *edm.Entity, ticks int64) []byte {
-	dst = append(dst, codecVersion)
+// encodeEntityValue writes the value of an entity with the given Timestamp in ticks.
+func encodeEntityValue(e *edm.Entity, ticks int64) []byte {
+	dst := append(make([]byte, 0, e.Size()), codecVersion)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(ticks))
 	dst = binary.AppendUvarint(dst, uint64(len(e.Properties)))
 	for i := range e.Properties {

@@ -218,8 +218,8 @@ func TestTableMadeAgainIsEmptyAndRefusesWritesMeantForTheOldOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := makeTable(t, s, "T")
-	for e := range s.Scan(ctx, now, keyspan.Whole()) {
-		t.Errorf("found %q", e.Key())
+	for e, err := range s.Scan(ctx, now, keyspan.Whole()) {
+		t.Errorf("found %v, %v", e, err)
 	}
 	_, err := s.Apply(ctx, old, []Operation{{Kind: Insert, Entity: &edm.Entity{PartitionKey: "p", RowKey: "r"}}})
 	if !errors.Is(err, ErrTableNotFound) {

@@ -134,7 +134,7 @@ func (s *Store) prepare(b *pebble.Batch, t Table, op *Operation, ticks int64) (*
 	}
 	e.Timestamp = edm.TimeOfTicks(ticks)
 	e.ETag = edm.ETagOf(e.Timestamp)
-	return e, b.Set(key, appendEntityValue(nil, e, ticks), nil)
+	return e, b.Set(key, encodeEntityValue(e, ticks), nil)
 }
 
 // check compares what the operation asks for with the stored value, nil for none.
