@@ -142,6 +142,10 @@ func entraAttributes() map[string]schema.Attribute {
 	}
 }
 
+// credentialForms are the right ways to describe an account, in the block's own words.
+const credentialForms = "\n\nAn account is described by `connection_string` alone, or by `account_name` with exactly one of `account_key`, `sas_token` and `entra`, " +
+	"and `endpoint` where it is not Azure's public one."
+
 // ValidateConfig checks what the block says, before anything is asked of the accounts.
 func (p *aztenancyProvider) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest, resp *provider.ValidateConfigResponse) {
 	if len(unknownAttributes(req.Config.Raw)) > 0 {
@@ -154,13 +158,13 @@ func (p *aztenancyProvider) ValidateConfig(ctx context.Context, req provider.Val
 	}
 	if !m.accountModel.isEmpty() {
 		if _, err := m.accountModel.config().Account(); err != nil {
-			resp.Diagnostics.AddError("The home account is not usable as it is configured", sentence(err))
+			resp.Diagnostics.AddError("The home account is not usable as it is configured", sentence(err)+credentialForms)
 		}
 	}
 	for name, a := range m.Accounts {
 		if _, err := a.config().Account(); err != nil {
 			resp.Diagnostics.AddAttributeError(path.Root("accounts").AtMapKey(name),
-				"Account "+quote(name)+" is not usable as it is configured", sentence(err))
+				"Account "+quote(name)+" is not usable as it is configured", sentence(err)+credentialForms)
 		}
 	}
 }
@@ -182,7 +186,7 @@ func (p *aztenancyProvider) Configure(ctx context.Context, req provider.Configur
 		UserAgent: "terraform-provider-aztenancy/" + p.version,
 	})
 	if err != nil {
-		resp.Diagnostics.AddError("The provider's accounts are not usable as they are configured", sentence(err))
+		resp.Diagnostics.AddError("The provider's accounts are not usable as they are configured", sentence(err)+credentialForms)
 		return
 	}
 	s := newSession(accounts)

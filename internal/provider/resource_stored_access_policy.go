@@ -88,7 +88,7 @@ func (r *policyResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"removing it revokes them all. A table has at most five. Each resource manages one of them and leaves the others alone, " +
 			"those of the mover included, whose ids begin with `" + moverPolicyPrefix + "`.\n\n" +
 			"Reading and writing policies needs the account key: the service refuses it to Microsoft Entra and to every SAS. " +
-			"A change can take up to 30 seconds to be honoured.",
+			"A change can take up to 30 seconds to be honoured. Azurite refuses policies that leave out `permissions`, `start` or `expiry`; Azure takes them.",
 		Attributes: map[string]schema.Attribute{
 			"id":      idAttribute("`TABLE/POLICY_ID`, or `ACCOUNT/TABLE/POLICY_ID` for another account than `home`"),
 			"account": accountAttribute("table"),

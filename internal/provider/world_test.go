@@ -187,6 +187,18 @@ func (w *world) fill(tenantID string, n int) {
 	}
 }
 
+// foreign makes a table with an entity of somebody else.
+func (w *world) foreign(account, table string) {
+	w.t.Helper()
+	ctx := context.Background()
+	if _, err := w.client(account).CreateTable(ctx, table); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.client(account).Table(table).Insert(ctx, &edm.Entity{PartitionKey: "foreign", RowKey: "1"}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // entities counts what is in a table.
 func (w *world) entities(account, table string) int {
 	w.t.Helper()
@@ -223,6 +235,15 @@ func (w *world) moveOutside(id, model, account string) {
 	w.t.Helper()
 	engine := &migration.Engine{Catalog: w.catalog, Accounts: w.accounts}
 	if _, err := engine.Run(context.Background(), id, migration.Target{Model: model, Account: account}, migration.Options{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// purge removes what a tenant's moves left behind, as tenantctl does.
+func (w *world) purge(id string) {
+	w.t.Helper()
+	engine := &migration.Engine{Catalog: w.catalog, Accounts: w.accounts}
+	if _, err := engine.Purge(context.Background(), id, migration.Options{}); err != nil {
 		w.t.Fatal(err)
 	}
 }
