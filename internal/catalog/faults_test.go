@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,5 +167,82 @@ func TestOwnSuccessThatComesBackAsAConflictIsRecognised(t *testing.T) {
 	}
 	if len(writes) < 8 {
 		t.Errorf("only %d writes lost their answer", len(writes))
+	}
+}
+
+// isTenantInsert says whether a request adds a row of its own; during a creation only the tenant's row is added so.
+func isTenantInsert(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, catalog.DefaultTable)
+}
+
+// The loser of a race has written its row when it learns that it lost. Wherever it is killed while it undoes that, the
+// same call says who won and leaves nothing behind.
+func TestKilledUndoIsFinishedByTheSameCall(t *testing.T) {
+	w := newWorld(t).declare(pool())
+	loser, winner := catalog.TenantSpec{ID: "loser", Key: "k", Model: "pool"}, catalog.TenantSpec{ID: "winner", Key: "k|0", Model: "pool"}
+	for n := 1; ; n++ {
+		victim := w.operator(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		since := 0 // requests since the row was sent
+		victim.wire.set(func(_ int, r *http.Request) error {
+			if isTenantInsert(r) {
+				w.create(winner)
+				since = 1
+			}
+			if since > 0 {
+				since++
+			}
+			if since > n+1 {
+				cancel()
+				return errCut
+			}
+			return nil
+		}, nil)
+		_, err := victim.p.Create(ctx, loser)
+		killed := ctx.Err() != nil
+		cancel()
+		if !killed && !errors.Is(err, catalog.ErrConflict) {
+			t.Fatalf("not killed: %v", err)
+		}
+		if _, err := w.operator(t).p.Create(t.Context(), loser); !errors.Is(err, catalog.ErrConflict) {
+			t.Fatalf("killed %d requests after its row: %v", n, err)
+		}
+		if s := w.snapshot(); len(s.Tenants) != 1 || len(s.Claims) != 1 || s.Claims[0].TenantID != "winner" {
+			t.Fatalf("killed %d requests after its row: %+v", n, s)
+		}
+		if err := w.p.Delete(t.Context(), "winner", false); err != nil {
+			t.Fatal(err)
+		}
+		if !killed {
+			if n < 5 {
+				t.Errorf("the undo took only %d requests", n)
+			}
+			return
+		}
+	}
+}
+
+func TestTenantIsPlacedByTheModelAsItIsNotAsItWas(t *testing.T) {
+	w := newWorld(t).declare(pool())
+	creator, changed := w.operator(t), false
+	creator.wire.set(func(_ int, r *http.Request) error {
+		if !isTenantInsert(r) || changed {
+			return nil
+		}
+		changed = true
+		m, err := w.catalog.Model(w.t.Context(), "pool")
+		if err != nil {
+			return err
+		}
+		m.KeyScheme.Buckets = 32
+		_, err = w.catalog.UpdateModel(w.t.Context(), m)
+		return err
+	}, nil)
+	rec, err := creator.p.Create(t.Context(), catalog.TenantSpec{ID: "contoso", Model: "pool"})
+	if err != nil || rec.Placement["orders"].Scheme.Buckets != 32 {
+		t.Errorf("placed by the old model: %+v, %v", rec.Placement, err)
+	}
+	if s := w.snapshot(); len(s.Tenants) != 1 || len(s.Claims) != 1 || s.Claims[0].Range != rec.Placement["orders"].Range {
+		t.Errorf("catalog %+v", s)
 	}
 }

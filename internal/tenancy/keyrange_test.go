@@ -124,3 +124,22 @@ func TestFilterSeeksByPartitionKey(t *testing.T) {
 		}
 	}
 }
+
+func FuzzKeyRangeJSON(f *testing.F) {
+	for _, s := range []string{`{}`, `{"spk":"a|00","epk":"a|15"}`, `{"spk":"a|","epk":"a}","erk":""}`, `{"erk":"x"}`, `{"spk":"b","epk":"a"}`, `null`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var r, again KeyRange
+		if json.Unmarshal(b, &r) != nil {
+			return
+		}
+		text, err := json.Marshal(r)
+		if err == nil {
+			err = json.Unmarshal(text, &again)
+		}
+		if err != nil || again != r || r.Validate() != nil {
+			t.Errorf("%s was read as %v, written as %s, read as %v (%v)", b, r, text, again, err)
+		}
+	})
+}
