@@ -1,12 +1,14 @@
 package tablestorage
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -82,10 +84,12 @@ func (p sasPolicy) Do(req *policy.Request) (*http.Response, error) {
 type attempts struct {
 	unconnected int  // tries that found nobody to talk to
 	uncertain   bool // a try ended without a definite answer: the service may have carried it out
+	body        []byte
 }
 
 // attemptPolicy keeps attempts, which must be an operation value of the request, and ends the retries soon where
-// nobody is there: waiting minutes for a wrong host name helps no one.
+// nobody is there: waiting minutes for a wrong host name helps no one. It gives each try a reader of its own on the
+// body: net/http may still read the one of a try whose answer came early, and would take bytes from the next.
 type attemptPolicy struct{}
 
 // maxUnconnected is how many tries may find nobody.
@@ -94,6 +98,9 @@ const maxUnconnected = 2
 func (attemptPolicy) Do(req *policy.Request) (*http.Response, error) {
 	var a *attempts
 	req.OperationValue(&a)
+	if a.body != nil {
+		req.Raw().Body = io.NopCloser(bytes.NewReader(a.body))
+	}
 	resp, err := req.Next()
 	switch {
 	case err == nil && isUncertain(resp.StatusCode):

@@ -88,6 +88,7 @@ func (c *Client) send(ctx context.Context, r request, tries *attempts) (*http.Re
 		h.Set("Prefer", "return-no-content")
 	}
 	if r.body != nil {
+		tries.body = r.body
 		body := readSeekNopCloser{bytes.NewReader(r.body)}
 		if err := req.SetBody(body, r.contentType); err != nil {
 			return nil, err
