@@ -26,7 +26,7 @@ type cli struct {
 
 func (w *world) cli(config string) *cli {
 	w.t.Helper()
-	c := &cli{t: w.t, terraform: acctest.Terraform(w.t), dir: w.t.TempDir()}
+	c := &cli{t: w.t, terraform: terraform.found, dir: w.t.TempDir()}
 	build := exec.CommandContext(w.t.Context(), "go", "build", "-o", filepath.Join(c.dir, "bin", "terraform-provider-aztenancy"),
 		"github.com/aztenancy/terraform-provider-aztenancy")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -34,7 +34,7 @@ func (w *world) cli(config string) *cli {
 	}
 	rc := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"aztenancy/aztenancy\" = %q\n  }\n  direct {}\n}\n", filepath.Join(c.dir, "bin"))
 	c.write("cli.tfrc", rc)
-	c.terraform.Env = append(c.terraform.Env, "TF_CLI_CONFIG_FILE="+filepath.Join(c.dir, "cli.tfrc"))
+	c.terraform.Env = append(os.Environ(), "TF_IN_AUTOMATION=1", "TF_CLI_CONFIG_FILE="+filepath.Join(c.dir, "cli.tfrc"))
 	c.write("main.tf", `
 terraform {
   required_providers {
@@ -146,7 +146,7 @@ func TestInterruptedTerraformKeepsTheOldPlaceAndResumes(t *testing.T) {
 			next.ServeHTTP(rw, r)
 		})
 	})
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGKILL} {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		plan := filepath.Join(c.dir, "move.tfplan")
 		c.run(0, "plan", "-out="+plan, "-var", "model=own-table")
 		hold.Store(true)
@@ -155,16 +155,22 @@ func TestInterruptedTerraformKeepsTheOldPlaceAndResumes(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		<-reached
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		select {
+		case <-reached:
+		case err := <-ended:
+			t.Fatalf("the apply ended before it verified: %v\n%s", err, out)
+		}
 		// The terminal sends an interrupt to the whole group; SIGKILL here takes the plugin along, as a lost machine does.
-		if err := syscall.Kill(-cmd.Process.Pid, signal.(syscall.Signal)); err != nil { //nolint:forcetypeassert // both are
+		if err := syscall.Kill(-cmd.Process.Pid, signal); err != nil {
 			t.Fatal(err)
 		}
-		if err := cmd.Wait(); err == nil {
+		if err := <-ended; err == nil {
 			t.Fatalf("after %v the apply succeeded:\n%s", signal, out)
 		}
 		hold.Store(false)
-		if signal == os.Interrupt {
+		if signal == syscall.SIGINT {
 			mustPrint(t, out.String(), "Apply again to go on")
 		}
 		if !strings.Contains(c.state(), `"isolation_model": "pool"`) {

@@ -31,8 +31,8 @@ func addServiceError(diags *diag.Diagnostics, summary string, err error) {
 }
 
 // refuseProtected says that deletion protection stands in the way.
-func refuseProtected(diags *diag.Diagnostics, what, address string) {
+func refuseProtected(diags *diag.Diagnostics, what string) {
 	diags.AddError(what+" is protected from deletion",
-		"Its `deletion_protection` is true in Terraform's state. To destroy it, set `deletion_protection = false` in "+address+
+		"Its `deletion_protection` is true in Terraform's state. To destroy it, set `deletion_protection = false`"+
 			", apply, and then destroy it. A change of the flag takes effect only once it is applied.")
 }

@@ -156,7 +156,7 @@ func (p *aztenancyProvider) ValidateConfig(ctx context.Context, req provider.Val
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !m.accountModel.isEmpty() {
+	if !m.isEmpty() {
 		if _, err := m.accountModel.config().Account(); err != nil {
 			resp.Diagnostics.AddError("The home account is not usable as it is configured", sentence(err)+credentialForms)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	tfstate "github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
 )
@@ -48,7 +48,7 @@ func (w *world) setPolicies(all ...tablestorage.AccessPolicy) {
 }
 
 func (w *world) hasPolicies(ids ...string) resource.TestCheckFunc {
-	return func(*terraform.State) error {
+	return func(*tfstate.State) error {
 		all := w.policies()
 		for _, id := range ids {
 			if _, ok := all[id]; !ok {

@@ -128,13 +128,13 @@ func (r *tableResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		r.planDelete(ctx, *state, &resp.Diagnostics)
 	}
 	if plan != nil && (state == nil || replaces) {
-		r.planCreate(ctx, *plan, &resp.Diagnostics)
+		r.planCreate(*plan, &resp.Diagnostics)
 	}
 }
 
 func (r *tableResource) planDelete(ctx context.Context, state tableModel, diags *diag.Diagnostics) {
 	if state.DeletionProtection.ValueBool() {
-		refuseProtected(diags, state.what(), "the resource")
+		refuseProtected(diags, state.what())
 		return
 	}
 	if !r.session.configured() || state.DestroyPolicy.ValueString() == deleteData {
@@ -163,7 +163,7 @@ func refuseNotEmpty(diags *diag.Diagnostics, m tableModel) {
 			"then: everything in it is lost, the service keeps no copy. To keep the table and only stop managing it, use a `removed` block or `terraform state rm`.")
 }
 
-func (r *tableResource) planCreate(ctx context.Context, plan tableModel, diags *diag.Diagnostics) {
+func (r *tableResource) planCreate(plan tableModel, diags *diag.Diagnostics) {
 	if !r.session.configured() || plan.Name.IsUnknown() || plan.Account.IsUnknown() {
 		return
 	}
@@ -291,7 +291,7 @@ func (r *tableResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 		return
 	}
 	if m.DeletionProtection.ValueBool() {
-		refuseProtected(&resp.Diagnostics, m.what(), "the resource")
+		refuseProtected(&resp.Diagnostics, m.what())
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)

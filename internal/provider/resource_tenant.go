@@ -307,7 +307,7 @@ func (r *tenantResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		return
 	}
 	if m.DeletionProtection.ValueBool() {
-		refuseProtected(&resp.Diagnostics, m.what(), "the resource")
+		refuseProtected(&resp.Diagnostics, m.what())
 		return
 	}
 	id := m.TenantID.ValueString()

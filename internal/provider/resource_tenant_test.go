@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	tfstate "github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
@@ -274,7 +274,7 @@ func TestStateHoldsNoSecret(t *testing.T) {
 	w := newWorld(t)
 	w.run(resource.TestStep{
 		Config: orders + contoso(as("own_account")+`account = "premium"`) + policy("readers", `permissions = ["read"]`),
-		Check: func(s *terraform.State) error {
+		Check: func(s *tfstate.State) error {
 			text := s.String()
 			for _, r := range s.RootModule().Resources {
 				text += fmt.Sprint(r.Primary.Attributes, r.Primary.Meta)

@@ -59,7 +59,7 @@ func (r *tenantResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 
 func (r *tenantResource) planDelete(ctx context.Context, state tenantModel, diags *diag.Diagnostics) {
 	if state.DeletionProtection.ValueBool() {
-		refuseProtected(diags, state.what(), "the resource")
+		refuseProtected(diags, state.what())
 		return
 	}
 	if !r.session.configured() {
@@ -172,7 +172,7 @@ func (t *tenantPlan) update(ctx context.Context, movedOutside []byte) {
 	if !ok {
 		return // gone since the refresh: Update says so
 	}
-	here := isAt(rec, t.plan) && !(t.plan.Account.IsNull() && leavesAccountOpen(d.models[rec.Model].Model))
+	here := isAt(rec, t.plan) && (!t.plan.Account.IsNull() || !leavesAccountOpen(d.models[rec.Model].Model))
 	if !here && !t.agreed(rec, movedOutside) {
 		return
 	}

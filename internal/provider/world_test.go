@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -13,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	tfstate "github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/acctest"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
@@ -61,32 +62,71 @@ func worldOn(t *testing.T, server *acctest.Server) *world {
 	return &world{t: t, server: server, accounts: accounts, catalog: catalog.Open(accounts.Home(), accounts.CatalogTable())}
 }
 
-// useTerraform makes the test framework use the binary that acctest finds, in acctest's environment.
+// useTerraform makes the test framework use the binary that acctest finds. Tests that call it run in parallel: what
+// they need of the environment is the same for all, and set once.
 func useTerraform(t *testing.T) {
 	t.Helper()
-	cli := acctest.Terraform(t)
-	t.Setenv("TF_ACC_TERRAFORM_PATH", cli.Path)
-	known := make(map[string]bool, len(cli.Env))
-	for _, pair := range cli.Env {
-		name, value, _ := strings.Cut(pair, "=")
-		known[name] = true
-		if os.Getenv(name) != value {
-			t.Setenv(name, value)
+	t.Parallel()
+	terraform.once.Lock()
+	defer terraform.once.Unlock()
+	if terraform.found.Path != "" {
+		return
+	}
+	terraform.found = acctest.Terraform(t)
+	if err := terraform.setenv(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// terraform is the binary that all tests share.
+var terraform terraformCLI
+
+type terraformCLI struct {
+	once  sync.Mutex
+	found acctest.CLI
+}
+
+func (c *terraformCLI) setenv() error {
+	env := map[string]string{"TF_ACC_TERRAFORM_PATH": c.found.Path}
+	if c.found.OpenTofu {
+		env["TF_ACC_PROVIDER_HOST"] = "registry.opentofu.org"
+		env["TF_ACC_PROVIDER_NAMESPACE"] = "hashicorp"
+	}
+	for name, value := range env {
+		if err := os.Setenv(name, value); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// TestMain takes from the environment what would change how Terraform works: an inherited TF_CLI_CONFIG_FILE can name
+// a file that is missing, or mirrors.
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "aztenancy-provider-test")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "cli.tfrc"), nil, 0o600)
 	}
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, "TF_") && !strings.HasPrefix(name, "TF_ACC") && !known[name] {
-			t.Setenv(name, "") // so that it is put back after the test
-			if err := os.Unsetenv(name); err != nil {
-				t.Fatal(err)
-			}
+		if err == nil && (strings.HasPrefix(name, "TF_") && !strings.HasPrefix(name, "TF_ACC") && name != "TF_BIN" ||
+			strings.HasPrefix(name, "AZURE_STORAGE_") || strings.HasPrefix(name, "AZTENANCY_")) {
+			err = os.Unsetenv(name)
 		}
 	}
-	if cli.OpenTofu {
-		t.Setenv("TF_ACC_PROVIDER_HOST", "registry.opentofu.org")
-		t.Setenv("TF_ACC_PROVIDER_NAMESPACE", "hashicorp")
+	for name, value := range map[string]string{"TF_CLI_CONFIG_FILE": filepath.Join(dir, "cli.tfrc"), "CHECKPOINT_DISABLE": "1"} {
+		if err == nil {
+			err = os.Setenv(name, value)
+		}
 	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return m.Run()
 }
 
 // provider is the provider block of both accounts.
@@ -259,7 +299,7 @@ func (w *world) provision(spec catalog.TenantSpec) {
 
 // does is a check that calls f.
 func does(f func()) resource.TestCheckFunc {
-	return func(*terraform.State) error {
+	return func(*tfstate.State) error {
 		f()
 		return nil
 	}
@@ -267,7 +307,7 @@ func does(f func()) resource.TestCheckFunc {
 
 // isAt is a check of where the catalog has a tenant.
 func (w *world) isAt(id, model string, state tenancy.State) resource.TestCheckFunc {
-	return func(*terraform.State) error {
+	return func(*tfstate.State) error {
 		rec, err := w.catalog.Tenant(context.Background(), id)
 		if err != nil {
 			return err
