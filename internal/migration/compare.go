@@ -20,6 +20,8 @@ import (
 // PartitionKey at the target), and those two streams are joined.
 type comparison struct {
 	move *tableMove
+	// selects are the properties to read of the source, with the keys; nil means all.
+	selects []string
 	// onSource, if set, makes for each span of the source what sees each of its entities in key order, and then nil.
 	onSource func(span) func(*edm.Entity) error
 	// onPair sees each key once: source and target, one of which may be nil. It is called by several goroutines.
@@ -78,7 +80,7 @@ func (c *comparison) sourceItems(ctx context.Context, s span, size int) items {
 			see = c.onSource(s)
 		}
 		q := s.query(nil)
-		q.PageSize = size
+		q.PageSize, q.Select = size, c.selects
 		for e, err := range c.move.source.table.Query(ctx, q) {
 			if err == nil {
 				err = see(e)

@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -43,6 +44,9 @@ func (e *Engine) count(ctx context.Context, t catalog.TenantRecord, d *draft, p 
 		}
 		if err := work.Wait(); err != nil {
 			return fmt.Errorf("count tenant %q in %s: %w", t.ID, m.source, err)
+		}
+		if err := c.collisions(ctx); err != nil {
+			return fmt.Errorf("look for keys that would collide in %s: %w", m.source, err)
 		}
 		for reason, x := range c.refused {
 			return &RefusedError{TenantID: t.ID, Reason: fmt.Sprintf("entities of %s %s (the first: %s)", m.source, reason, x.first), Keys: x.keys,
@@ -146,4 +150,27 @@ func (c *counter) refuse(reason, why string, e *edm.Entity) {
 	if len(x.keys) < maxExamples {
 		x.keys = append(x.keys, keyText(e.Key()))
 	}
+}
+
+// collisions looks for source entities that would have one key at the target, where the mapping cannot rule them out. All
+// partitions are read as one stream in the order of keys at the target, so that such entities are neighbours.
+func (c *counter) collisions(ctx context.Context) error {
+	reason, may := c.move.mapping.MayCollide()
+	if !may || len(c.refused) > 0 {
+		return nil
+	}
+	spans := c.move.source.spans()
+	reader := &comparison{move: c.move, selects: append(slices.Clone(keysOnly), c.move.mapping.Properties()...), onStray: func(*edm.Entity, error) {}}
+	var last *item
+	for it, err := range merge(spans, func(s span) items { return reader.sourceItems(ctx, s, pageSize(len(spans))) }) {
+		if err != nil {
+			return err
+		}
+		if last != nil && last.key == it.key {
+			c.refuse("would have the key of another one at the target", reason, last.entity)
+			c.refuse("would have the key of another one at the target", reason, it.entity)
+		}
+		last = &it
+	}
+	return nil
 }

@@ -191,7 +191,7 @@ func (w *world) get(t fataler, id string) map[edm.Key]string {
 		must(t, err)
 		value, err := p.Scheme.Partition(p.Key, e)
 		must(t, err)
-		k := edm.Key{PartitionKey: value, RowKey: e.RowKey}
+		k := nameOf(value, e)
 		if _, twice := out[k]; twice {
 			t.Fatalf("tenant %s has order %v twice", id, k)
 		}
@@ -204,9 +204,17 @@ func (w *world) get(t fataler, id string) map[edm.Key]string {
 func image(list []*edm.Entity) map[edm.Key]string {
 	out := map[edm.Key]string{}
 	for _, e := range list {
-		out[e.Key()] = string(edm.AppendCanonical(nil, e.Key(), e))
+		k := nameOf(e.PartitionKey, e)
+		out[k] = string(edm.AppendCanonical(nil, k, e))
 	}
 	return out
+}
+
+// nameOf is how get and image name an order: the application's own partition value, and the region, which tells two
+// orders of one row key apart where it is hashed.
+func nameOf(value string, e *edm.Entity) edm.Key {
+	region, _ := e.Get("Region")
+	return edm.Key{PartitionKey: value + region.Str(), RowKey: e.RowKey}
 }
 
 // rows reads a whole table with ETags. An absent table has no rows.
