@@ -199,18 +199,22 @@ func (c *copier) readBack(ctx context.Context, ops []tablestorage.Operation) ([]
 	return rest, nil
 }
 
-// explain strips the operations from a writer's error, for they hold the tenant's data, and asks whose fault a missing
-// guard is.
+// explain strips the operations from a writer's error, for they hold the tenant's data. A mover that lost its lease
+// meets guards and tables that are gone: then that is the reason to tell.
 func (c *copier) explain(ctx context.Context, err error) error {
 	var b *tablestorage.BatchError
 	if errors.As(err, &b) {
 		err = b.Err
 	}
-	if !errors.Is(err, tablestorage.ErrGuardGone) {
+	gone := errors.Is(err, tablestorage.ErrGuardGone)
+	if !gone && !errors.Is(err, tablestorage.ErrTableNotFound) {
 		return err
 	}
 	if lost := c.run.j.confirm(ctx); lost != nil {
 		return lost
 	}
-	return fmt.Errorf("a guard row was removed although the lease is ours; somebody deletes entities at the target: %w", err)
+	if gone {
+		return fmt.Errorf("a guard row was removed although the lease is ours; somebody deletes entities at the target: %w", err)
+	}
+	return err
 }

@@ -46,11 +46,14 @@ func (r *run) at(point string) error {
 // hold takes the migration's lease, calls work, and gives the lease back. The context that work gets ends when the
 // lease is lost.
 func (e *Engine) hold(ctx context.Context, rec catalog.MigrationRecord, o Options, work func(*run, context.Context) error) (*Report, error) {
-	rec, err := e.acquire(ctx, rec, o.DontWait)
+	held, err := e.acquire(ctx, rec, o.DontWait)
+	if err != nil && ctx.Err() != nil {
+		return nil, &InterruptedError{TenantID: rec.TenantID, Migration: rec.ID, State: rec.State, Next: next(rec.Migration, rec.State), Cause: context.Cause(ctx)}
+	}
 	if err != nil {
 		return nil, err
 	}
-	return e.with(ctx, rec, o, func(r *run, ctx context.Context) error {
+	return e.with(ctx, held, o, func(r *run, ctx context.Context) error {
 		if err := r.takeOver(ctx); err != nil {
 			return err
 		}
