@@ -106,12 +106,6 @@ func (j *journal) details() detail {
 	return j.d
 }
 
-func (j *journal) leaseEpoch() int64 {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.rec.Lease.Epoch
-}
-
 // note changes the detail in memory; the next update writes it.
 func (j *journal) note(change func(*detail)) {
 	j.mu.Lock()

@@ -44,7 +44,7 @@ func jobs() []job {
 	return []job{
 		{"move", start, move("own"), func(t *testing.T, w *world) {
 			w.wantAt(t, "alpha", "own", want)
-			if got := w.claimed(t, "alpha"); !cmp.Equal(got, []string{"home/Ownalpha", "home/Pool"}) {
+			if got := w.claimed(t); !cmp.Equal(got, []string{"home/Ownalpha", "home/Pool"}) {
 				t.Fatalf("claims: %v", got)
 			}
 		}},
@@ -52,7 +52,7 @@ func jobs() []job {
 			func(ctx context.Context, e *Engine) (*Report, error) { return e.Purge(ctx, "alpha", Options{}) },
 			func(t *testing.T, w *world) {
 				w.wantAt(t, "alpha", "far", want)
-				if got := w.claimed(t, "alpha"); !cmp.Equal(got, []string{"premium/Faralpha"}) {
+				if got := w.claimed(t); !cmp.Equal(got, []string{"premium/Faralpha"}) {
 					t.Fatalf("claims: %v", got)
 				}
 				if n := len(w.rows(t, "home", "Ownalpha")); n != 0 {
@@ -72,7 +72,7 @@ func jobs() []job {
 		}, func(ctx context.Context, e *Engine) (*Report, error) { return e.Abort(ctx, "alpha", Options{}) },
 			func(t *testing.T, w *world) {
 				w.wantAt(t, "alpha", "pool", want)
-				if got := w.claimed(t, "alpha"); !cmp.Equal(got, []string{"home/Pool"}) {
+				if got := w.claimed(t); !cmp.Equal(got, []string{"home/Pool"}) {
 					t.Fatalf("claims: %v", got)
 				}
 				if n := len(w.rows(t, "home", "Ownalpha")); n != 0 {

@@ -46,7 +46,7 @@ func TestMoveAndPurgeInEveryDirectionKeepsEveryEntityAndTouchesNobodyElse(t *tes
 				if v.Result != ResultEqual || v.Equal != 1234 {
 					t.Errorf("verify: %+v", v)
 				}
-				if n := len(w.claimed(t, "alpha")); n != 2 {
+				if n := len(w.claimed(t)); n != 2 {
 					t.Errorf("%d claims after the switch, want source and target", n)
 				}
 				p := from.Placement["orders"]
@@ -66,7 +66,7 @@ func TestMoveAndPurgeInEveryDirectionKeepsEveryEntityAndTouchesNobodyElse(t *tes
 					t.Errorf("table %s (dedicated: %v) exists after the purge: %v, %v", p.Table, p.Dedicated, there, err)
 				}
 				w.wantAt(t, "alpha", route[i], want)
-				if n := len(w.claimed(t, "alpha")); n != 1 {
+				if n := len(w.claimed(t)); n != 1 {
 					t.Errorf("%d claims after the purge, want the target's", n)
 				}
 				if d := cmp.Diff(others, outside(w.rows(t, home.Account, home.Table), home.Range)); d != "" {
@@ -109,7 +109,7 @@ func TestChainOfMovesIsPurgedAsAWhole(t *testing.T) {
 	_, err := e.Purge(t.Context(), "alpha", Options{})
 	must(t, err)
 	w.wantAt(t, "alpha", "far", image(list))
-	if got := w.claimed(t, "alpha"); len(got) != 1 {
+	if got := w.claimed(t); len(got) != 1 {
 		t.Errorf("claims: %v", got)
 	}
 	if _, err := e.Purge(t.Context(), "alpha", Options{}); !errors.Is(err, ErrNothingToDo) {
