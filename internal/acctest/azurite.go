@@ -72,7 +72,7 @@ func installAzurite(t testing.TB, folder string) {
 		return
 	}
 	npm := needTool(t, "npm", "it installs Azurite")
-	private, err := os.MkdirTemp(folder, "node_modules-")
+	private, err := os.MkdirTemp(folder, "node_modules-") //nolint:usetesting // renamed into place: it has to be on the same file system
 	must(t, err, "make a folder for npm")
 	defer func() { _ = os.RemoveAll(private) }()
 	for _, name := range []string{"package.json", "package-lock.json"} {
@@ -113,13 +113,15 @@ func runAzurite(t testing.TB, node, folder, port string, keys map[string]string)
 	cmd.Env = append(os.Environ(), "AZURITE_ACCOUNTS="+accountList(keys))
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in
+	cmd.WaitDelay = 5 * time.Second // after a failed start nobody reads its output any more
 	if err := cmd.Start(); err != nil {
 		cancel()
 		return err
 	}
-	exited := make(chan error, 1)
+	exited := make(chan struct{})
 	go func() {
-		exited <- cmd.Wait()
+		defer close(exited)
+		_ = cmd.Wait() // killed, or its output says why it ended
 		_ = in.Close()
 	}()
 	stop := func() {

@@ -159,7 +159,7 @@ func TestErrorsAreToldApart(t *testing.T) {
 		_, err := client.Table("Orders").Insert(t.Context(), anEntity)
 		for _, sentinel := range []error{ErrNotFound, ErrTableNotFound, ErrExists, ErrTableExists, ErrTableBeingDeleted,
 			ErrConditionNotMet, ErrForbidden, ErrTooLarge, ErrThrottled, ErrUnreachable} {
-			if got := errors.Is(err, sentinel); got != (sentinel == c.is) {
+			if got := errors.Is(err, sentinel); got != errors.Is(c.is, sentinel) {
 				t.Errorf("%d %s: Is(%v) = %v", c.status, c.code, sentinel, got)
 			}
 		}

@@ -128,12 +128,6 @@ const (
 	opSetPolicies = "write stored access policies"
 )
 
-// isStatus says whether err is an answer with this status.
-func isStatus(err error, status int) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Status == status
-}
-
 // describe fills in what every error of the client has.
 func (c *Client) describe(r request) *Error {
 	return &Error{Operation: r.operation, Account: c.account.Name, Table: r.table, Index: -1}
