@@ -63,11 +63,7 @@ resource "aztenancy_tenant" "fabrikam" {
   destroy_policy      = "delete"
 }
 
-data "aztenancy_tenant" "contoso" {
-  tenant_id = aztenancy_tenant.contoso.tenant_id
-}
-
 output "contoso_orders" {
   description = "Where an application finds the orders of contoso."
-  value       = data.aztenancy_tenant.contoso.tables["orders"].url
+  value       = aztenancy_tenant.contoso.tables["orders"].url
 }
