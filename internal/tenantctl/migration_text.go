@@ -1,6 +1,7 @@
 package tenantctl
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,7 +17,7 @@ import (
 type reportTitle struct{ done, notDone string }
 
 func (t reportTitle) of(err error) string {
-	if err == nil {
+	if err == nil || errors.Is(err, migration.ErrNothingToDo) { // it was done before
 		return t.done
 	}
 	return t.notDone
