@@ -167,7 +167,8 @@ func TestATenantMovesFromTheCommandLine(t *testing.T) {
 	o = w.mustRun(exitDone, append([]string{"migrate", "fabrikam"}, to...)...)
 	wants(t, o.stdout, "Tenant fabrikam moved from pool to own-account.", "2 equal", "tenantctl purge fabrikam")
 	o = w.mustRun(exitNothingToDo, append([]string{"migrate", "fabrikam"}, to...)...)
-	wants(t, o.stderr, "tenantctl: ")
+	wants(t, o.stdout, "Tenant fabrikam moved from pool to own-account.")
+	wants(t, o.stderr, "nothing to do")
 	var verified migration.VerifyReport
 	decode(t, w.mustRun(exitDone, "verify", "fabrikam", "--json").stdout, &verified)
 	if verified.Result != migration.ResultEqual || verified.Equal != 2 {
