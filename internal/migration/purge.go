@@ -19,12 +19,18 @@ func (r *run) checkSeal(ctx context.Context) error {
 	if err := r.sourceIsFree(ctx); err != nil {
 		return err
 	}
-	found, count, err := r.stragglers(ctx)
-	if err != nil || count == 0 {
+	late, err := r.stragglers(ctx)
+	if err != nil {
 		return err
 	}
-	r.found = found
-	return r.changed(found, count)
+	if late.written > 0 {
+		r.found = late.examples
+		return r.changed(late.examples, late.written+late.deleted)
+	}
+	if late.deleted > 0 {
+		r.progress.Note(fmt.Sprintf("%d entities of the source were deleted after they were verified; the target has kept them.", late.deleted))
+	}
+	return nil
 }
 
 func (r *run) changed(found []Straggler, count int64) error {

@@ -115,45 +115,61 @@ func (r *run) settle(ctx context.Context) error {
 	if r.j.details().Settled {
 		return nil
 	}
-	found, count, err := r.stragglers(ctx)
+	late, err := r.stragglers(ctx)
 	if err != nil {
 		return err
 	}
 	return r.j.update(ctx, func(_ *catalog.Migration, d *detail) {
-		d.Settled, d.Stragglings, d.Stragglers = true, count, nil
-		for _, s := range found[:min(kept, len(found))] {
+		d.Settled, d.Stragglings, d.Stragglers = true, late.written+late.deleted, nil
+		for _, s := range late.examples[:min(kept, len(late.examples))] {
 			s.Key = short(s.Key)
 			d.Stragglers = append(d.Stragglers, s)
 		}
 	})
 }
 
+// lateWrites is how the source differs from its seal: entities written after they were verified, new ones among them,
+// and sealed ones that are gone. There are at most MaxDifferences examples.
+type lateWrites struct {
+	examples         []Straggler
+	written, deleted int64
+}
+
+func (l *lateWrites) add(logical string, x stretch) {
+	for _, y := range x.strangers {
+		l.example(Straggler{Logical: logical, Key: keyText(y.key), What: "written"})
+	}
+	if n := x.deleted(); n > 0 {
+		l.example(Straggler{Logical: logical, What: fmt.Sprintf("deleted (%d)", n)})
+	}
+	l.written += int64(len(x.strangers))
+	l.deleted += int64(x.deleted())
+}
+
+func (l *lateWrites) example(s Straggler) {
+	if len(l.examples) < MaxDifferences {
+		l.examples = append(l.examples, s)
+	}
+}
+
 // stragglers compares the whole source with the seal.
-func (r *run) stragglers(ctx context.Context) (found []Straggler, count int64, err error) {
+func (r *run) stragglers(ctx context.Context) (late lateWrites, err error) {
 	attempt := r.j.details().Sealed
 	if attempt == 0 {
-		return nil, 0, fmt.Errorf("migration %s has no seal", r.j.migration().ID)
+		return late, fmt.Errorf("migration %s has no seal", r.j.migration().ID)
 	}
 	r.progress.Total(r.j.migration().Total)
 	for _, m := range r.moves {
 		for _, s := range m.source.spans() {
 			err := r.walkSeal(ctx, m, s, attempt, func(_ context.Context, x stretch) error {
 				r.progress.Advance(int64(len(x.sealed)))
-				count += int64(len(x.strangers) + x.deleted())
-				for _, y := range x.strangers {
-					if len(found) < MaxDifferences {
-						found = append(found, Straggler{Logical: m.logical, Key: keyText(y.key), What: "written"})
-					}
-				}
-				if n := x.deleted(); n > 0 && len(found) < MaxDifferences {
-					found = append(found, Straggler{Logical: m.logical, What: fmt.Sprintf("deleted (%d)", n)})
-				}
+				late.add(m.logical, x)
 				return nil
 			})
 			if err != nil {
-				return nil, 0, err
+				return late, err
 			}
 		}
 	}
-	return found, count, nil
+	return late, nil
 }
