@@ -22,14 +22,18 @@ type route struct {
 type directory struct {
 	table  string // logical table
 	byKey  map[string]*catalog.TenantRecord
+	shared map[string]string // keys of more than one tenant, with the id of another
 	byID   map[string]*catalog.TenantRecord
 	routes map[string]*route // by tenant id; those that rows were found for
 }
 
 func newDirectory(table string, tenants []catalog.TenantRecord) *directory {
 	d := &directory{table: table, byKey: map[string]*catalog.TenantRecord{}, byID: map[string]*catalog.TenantRecord{},
-		routes: map[string]*route{}}
+		routes: map[string]*route{}, shared: map[string]string{}}
 	for i := range tenants {
+		if other := d.byKey[tenants[i].Key]; other != nil {
+			d.shared[tenants[i].Key] = other.ID
+		}
 		d.byKey[tenants[i].Key] = &tenants[i]
 		d.byID[tenants[i].ID] = &tenants[i]
 	}
@@ -39,6 +43,12 @@ func newDirectory(table string, tenants []catalog.TenantRecord) *directory {
 // find returns the tenant that the value names, and whether the value had to be encoded for it; nil if there is none.
 // The error is a reason in the form of RowError.Reason: two tenants of the name.
 func (d *directory) find(value string) (t *catalog.TenantRecord, encoded bool, err error) {
+	for _, key := range []string{value, tenancy.EncodeKey(value)} {
+		if other, ok := d.shared[key]; ok {
+			return nil, false, fmt.Errorf("the value is the key of tenant %q and of tenant %q; "+
+				"name the rows' tenants by their ids", d.byKey[key].ID, other)
+		}
+	}
 	byKey, byID := d.byKey[value], d.byID[value]
 	switch {
 	case byKey != nil && byID != nil && byKey != byID:

@@ -193,6 +193,9 @@ func (r *run) dropEmpty(ctx context.Context, s side, tenantID string) error {
 	if err := r.at("drop: before table"); err != nil {
 		return err
 	}
+	if err := r.j.confirm(ctx); err != nil { // a mover that slept since must not drop a table that is in use again
+		return err
+	}
 	if err := s.table.Client().DeleteTable(ctx, s.place.Table); err != nil && !errors.Is(err, tablestorage.ErrTableNotFound) {
 		return fmt.Errorf("drop table %s: %w", s, err)
 	}
