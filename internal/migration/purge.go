@@ -19,6 +19,9 @@ func (r *run) checkSeal(ctx context.Context) error {
 	if err := r.sourceIsFree(ctx); err != nil {
 		return err
 	}
+	if err := r.targetIsThere(ctx); err != nil {
+		return err
+	}
 	late, err := r.stragglers(ctx)
 	if err != nil {
 		return err
@@ -29,6 +32,27 @@ func (r *run) checkSeal(ctx context.Context) error {
 	}
 	if late.deleted > 0 {
 		r.progress.Note(fmt.Sprintf("%d entities of the source were deleted after they were verified; the target has kept them.", late.deleted))
+	}
+	return nil
+}
+
+// targetIsThere refuses to delete what may be the last copy: the table where the tenant lives now is gone.
+func (r *run) targetIsThere(ctx context.Context) error {
+	m := r.j.migration()
+	t, err := r.catalog.Tenant(ctx, m.TenantID)
+	if err != nil {
+		return fmt.Errorf("read tenant %q: %w", m.TenantID, err)
+	}
+	for _, mv := range r.moves {
+		if !sameTable(t.Placement[mv.logical], mv.target.place) {
+			continue // it has moved on
+		}
+		for _, err := range mv.target.table.Query(ctx, tablestorage.Query{PageSize: 1, Select: keysOnly}) {
+			if err != nil {
+				return fmt.Errorf("look at %s, where tenant %q lives, before its source is deleted: %w", mv.target, m.TenantID, err)
+			}
+			break
+		}
 	}
 	return nil
 }
