@@ -2,9 +2,7 @@ package tenantctl
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -103,43 +101,4 @@ func accountFlag(account string) string {
 		return ""
 	}
 	return " --account " + account
-}
-
-// description is a sentence and, below it, named lines.
-type description struct {
-	title string
-	lines [][2]string
-}
-
-func newDescription(format string, args ...any) *description {
-	return &description{title: fmt.Sprintf(format, args...)}
-}
-
-// add adds a line; one without text is left out.
-func (d *description) add(name, format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); text != "" {
-		d.lines = append(d.lines, [2]string{name, text})
-	}
-}
-
-// list adds a line for each text, with the name before the first.
-func (d *description) list(name string, texts []string) {
-	for _, text := range texts {
-		d.add(name, "%s", text)
-		name = ""
-	}
-}
-
-func (d *description) write(w io.Writer) error {
-	width := 0
-	for _, l := range d.lines {
-		width = max(width, len([]rune(l[0])))
-	}
-	var b strings.Builder
-	b.WriteString(d.title + "\n")
-	for _, l := range d.lines {
-		b.WriteString("  " + l[0] + strings.Repeat(" ", width-len([]rune(l[0]))) + "  " + l[1] + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -11,13 +11,17 @@ import (
 const LineInterval = 3 * time.Second
 
 // Lines returns a Progress that writes plain lines, for logs and pipes. Each names the phase, how far it is and,
-// when nothing moves, why.
+// when nothing moves, why. A command that is done within the interval writes none.
 func Lines(w io.Writer) Progress { return newLines(w, LineInterval, time.Now) }
 
 func newLines(w io.Writer, interval time.Duration, now func() time.Time) *reporter {
-	return newReporter(interval, now,
+	r := newReporter(interval, now,
 		func(s Snapshot) { writeLine(w, s.String()) },
 		func(text string) { writeLine(w, text) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shown = now()
+	return r
 }
 
 // String returns the state as one line: "copying: 4,300 of 10,000 (43 %), 1,200/s, 5 s left".

@@ -46,7 +46,6 @@ func TestLinesComeNoMoreOftenThanTheInterval(t *testing.T) {
 	}
 	p.Close()
 	want := []string{
-		"copying",
 		"copying: 3,600 of 10,000 (36 %), 1/s, 1 h 46 min left",
 	}
 	if got := lines(&out); !slices.Equal(got, want) {
@@ -78,7 +77,7 @@ func TestNotesAreShownAtOnceAndNothingAfterClose(t *testing.T) {
 	p.Close()
 	p.Phase("copying")
 	p.Note("three")
-	if got := lines(&out); !slices.Equal(got, []string{"plan", "one", "two"}) {
+	if got := lines(&out); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("got %q", got)
 	}
 }
