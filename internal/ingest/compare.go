@@ -77,16 +77,20 @@ func (k *knownRow) compare(stored *edm.Entity) existence {
 	return isOther
 }
 
-// lookUp reads one row's entity.
-func lookUp(ctx context.Context, table *tablestorage.Table, k *knownRow, key edm.Key) (existence, error) {
-	stored, err := table.Get(ctx, key)
+// existence says what the table holds under the row's key: as the comparison saw it or, where that did not read the
+// whole range, by a point read.
+func (p pending) existence(ctx context.Context, table *tablestorage.Table) (existence, error) {
+	if !p.route.lookUp || p.known.was != isNew {
+		return p.known.was, nil
+	}
+	stored, err := table.Get(ctx, p.entity.Key())
 	if errors.Is(err, tablestorage.ErrNotFound) {
 		return isNew, nil
 	}
 	if err != nil {
 		return isNew, err
 	}
-	return k.compare(stored), nil
+	return p.known.compare(stored), nil
 }
 
 func (im *Importer) writers() int {

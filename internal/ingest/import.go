@@ -43,7 +43,7 @@ type Options struct {
 	Types           map[string]edm.Type // declared types by column
 	Renames         map[string]string   // property names by column
 	SkipUnknown     bool                // leave rows of unknown tenants out instead of refusing the file
-	DryRun          bool                // check and compare, but write nothing
+	DryRun          bool                // check, compare and count, but write nothing
 }
 
 // IncompleteError says that an import stopped after it had begun to write. Running it again finishes it.
@@ -55,7 +55,11 @@ type IncompleteError struct {
 
 // Error says how far the import came and what to do.
 func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("%v (%d of %d rows are known to be in place; run the same command again, it writes the same keys)", e.Err, e.Done, e.Total)
+	cause := e.Err.Error()
+	if errors.Is(e.Err, context.Canceled) {
+		cause = "the import was interrupted"
+	}
+	return fmt.Sprintf("%s (%d of %d rows are known to be in place; run the same command again, it writes the same keys)", cause, e.Done, e.Total)
 }
 
 // Unwrap returns the cause.
@@ -89,6 +93,9 @@ func (im *Importer) Run(ctx context.Context, in *Input, o Options) (*Report, err
 	}
 	err = r.do(ctx, before)
 	r.finish(time.Since(began))
+	if ctx.Err() != nil && err != nil && !errors.As(err, new(*IncompleteError)) {
+		err = fmt.Errorf("the import was interrupted before anything was written: %w", ctx.Err())
+	}
 	return &r.report, err
 }
 
@@ -111,8 +118,7 @@ func (r *run) do(ctx context.Context, before identity) error {
 		return err
 	}
 	if r.options.DryRun {
-		r.report.Complete = true
-		return nil
+		return r.foresee(ctx)
 	}
 	if err := r.stillWritable(ctx); err != nil {
 		return err

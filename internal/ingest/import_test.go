@@ -320,9 +320,16 @@ func TestOwnPartitionValuesStandInThePartitionKey(t *testing.T) {
 func TestADryRunWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.tenant("contoso", "", "pool")
-	r := w.mustRun(w.file("f.csv", "tenant,id\ncontoso,1\n"), Options{DryRun: true})
-	if r.Written != 0 || r.Tenants[0].Read != 1 || len(w.entities("contoso")) != 0 {
+	o := Options{RowKeyColumns: []string{"id"}}
+	w.mustRun(w.file("a.csv", "tenant,id,v\ncontoso,1,x\ncontoso,2,x\n"), o)
+	before := renderedAll(w.entities("contoso"))
+	o.DryRun = true
+	r := w.mustRun(w.file("b.csv", "tenant,id,v\ncontoso,1,y\ncontoso,2,x\ncontoso,3,x\n"), o)
+	if r.Inserted != 1 || r.Replaced != 1 || r.Unchanged != 1 || r.Transactions != 0 || !r.DryRun {
 		t.Errorf("report %+v", r)
+	}
+	if diff := cmp.Diff(before, renderedAll(w.entities("contoso"))); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -401,7 +408,11 @@ func TestACancelledImportStops(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, in.Close()) }()
 	_, err = (&Importer{Catalog: w.catalog, Accounts: w.accounts, Progress: silent{}}).Run(ctx, in, Options{Table: "orders", TenantColumn: "tenant"})
-	if !errors.Is(err, context.Canceled) || !as[*IncompleteError](err) {
+	if !errors.Is(err, context.Canceled) || !as[*IncompleteError](err) || !strings.HasPrefix(err.Error(), "the import was interrupted (") {
+		t.Errorf("got %v", err)
+	}
+	_, err = (&Importer{Catalog: w.catalog, Accounts: w.accounts, Progress: silent{}}).Run(ctx, in, Options{Table: "orders", TenantColumn: "tenant"})
+	if !errors.Is(err, context.Canceled) || as[*IncompleteError](err) || !strings.Contains(err.Error(), "before anything was written") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -4,8 +4,8 @@ package ingest
 type Report struct {
 	File   string `json:"file"`
 	Format Format `json:"format"`
-	Table  string `json:"table"` // logical
-	DryRun bool   `json:"dry_run,omitempty"`
+	Table  string `json:"table"`             // logical
+	DryRun bool   `json:"dry_run,omitempty"` // nothing was written: the counts say what would be
 	// Complete is false for an import that stopped before all rows were written.
 	Complete bool `json:"complete"`
 	RowCounts

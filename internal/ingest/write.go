@@ -88,6 +88,32 @@ func (r *run) write(ctx context.Context, before identity) error {
 	return r.stillWritable(ctx)
 }
 
+// foresee counts what write would do.
+func (r *run) foresee(ctx context.Context) error {
+	r.Progress.Phase("counting")
+	r.Progress.Total(r.rows)
+	r.maker.restart()
+	var acknowledged sync.Mutex
+	_, err := r.quietPass(ctx, func(rec Record) error {
+		w, err := r.rowToWrite(rec, &acknowledged)
+		if err != nil || w == nil {
+			return err
+		}
+		client, err := r.Accounts.Client(w.route.place.Account)
+		if err != nil {
+			return err
+		}
+		was, err := w.existence(ctx, client.Table(w.route.place.Table))
+		if err != nil {
+			return err
+		}
+		r.acknowledge(w.route, []existence{was}, &acknowledged)
+		return nil
+	})
+	r.report.Complete = err == nil
+	return err
+}
+
 // distribute reads the file and hands rows to the workers, grouped by partition.
 func (r *run) distribute(ctx context.Context, groups chan<- group, acknowledged *sync.Mutex) error {
 	r.maker.restart()
@@ -184,11 +210,9 @@ func (r *run) submit(ctx context.Context, g group, acknowledged *sync.Mutex) err
 		acknowledged.Unlock()
 	}
 	for _, p := range g.rows {
-		state := p.known.was
-		if g.route.lookUp && state == isNew {
-			if state, err = lookUp(ctx, table, p.known, p.entity.Key()); err != nil {
-				return err
-			}
+		state, err := p.existence(ctx, table)
+		if err != nil {
+			return err
 		}
 		if state == isSame {
 			r.acknowledge(g.route, []existence{isSame}, acknowledged)

@@ -58,13 +58,13 @@ func writeSummary(b *strings.Builder, r *ingest.Report) {
 	}
 	line("rows", "%s in %s, for %s", ui.Count(r.Read), r.File, ui.Plural(int64(len(r.Tenants)), "tenant"))
 	if r.DryRun {
-		line("written", "nothing: a dry run")
+		line("would write", "%s (%s inserted, %s replaced); nothing was written", ui.Count(r.Written), ui.Count(r.Inserted), ui.Count(r.Replaced))
 	} else {
 		line("written", "%s (%s inserted, %s replaced) in %s, %s", ui.Count(r.Written), ui.Count(r.Inserted), ui.Count(r.Replaced),
 			ui.Plural(r.Transactions, "transaction"), ui.Duration(time.Duration(r.Seconds*float64(time.Second))))
-		if r.Unchanged > 0 {
-			line("unchanged", "%s were there already, equal in every value and type", ui.Count(r.Unchanged))
-		}
+	}
+	if r.Unchanged > 0 {
+		line("unchanged", "%s were there already, equal in every value and type", ui.Count(r.Unchanged))
 	}
 	if r.Skipped > 0 {
 		line("skipped", "%s of %s", ui.Plural(r.Skipped, "row"), ui.Plural(int64(len(r.UnknownTenants)), "unknown tenant"))

@@ -8,6 +8,9 @@ const rateWindow = 10 * time.Second
 // maxSamples bounds the window's memory; samples closer together than rateWindow/maxSamples are one.
 const maxSamples = 50
 
+// minRateSpan is the least time that says anything about a rate.
+const minRateSpan = 500 * time.Millisecond
+
 // Meter counts the work of one phase. It is not safe for concurrent use.
 type Meter struct {
 	phase   string
@@ -73,7 +76,7 @@ func (m *Meter) Snapshot(now time.Time) Snapshot {
 	m.forget(now)
 	s := Snapshot{Phase: m.phase, Elapsed: now.Sub(m.began), Done: m.done, Total: m.total, ETA: -1, Waiting: m.waiting}
 	if len(m.samples) > 0 {
-		if span := now.Sub(m.samples[0].at).Seconds(); span > 0 {
+		if span := now.Sub(m.samples[0].at).Seconds(); span >= minRateSpan.Seconds() {
 			s.Rate = float64(m.done-m.samples[0].done) / span
 		}
 	}
