@@ -86,3 +86,9 @@ grep '^No changes' plan.log
 
 step "Who is where"
 tenantctl tenants --count
+
+if [ -n "$keep" ]; then
+  printf '\nThe server stops now. Its data and the Terraform state are in %s.\n' "$work"
+else
+  printf '\nAll of this was temporary. To keep the data and the Terraform state for a look: examples/birdstrikes/demo.sh DIR\n'
+fi
