@@ -85,7 +85,7 @@ func (s *session) lookup(ctx context.Context) (*directory, error) {
 			return newDirectory(&catalog.Snapshot{}), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the catalog: %w", err)
+			return nil, err // says that it is the catalog
 		}
 		return newDirectory(snapshot), nil
 	})

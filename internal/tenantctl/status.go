@@ -103,7 +103,7 @@ func runStatusOfAll(ctx context.Context, env *environment) error {
 	ctx = tablestorage.WithCorrelation(ctx, "", "status")
 	records, err := services.catalog.Migrations(ctx, "")
 	if err != nil {
-		return fmt.Errorf("read the migrations from the catalog: %w", err)
+		return fmt.Errorf("read the migrations: %w", err)
 	}
 	result := runningResult{Migrations: []runningMigration{}}
 	engine := services.engine(migration.Discard)

@@ -79,7 +79,7 @@ func runTenants(ctx context.Context, env *environment, count bool) error {
 	ctx = tablestorage.WithCorrelation(ctx, "", "tenants")
 	tenants, err := services.catalog.Tenants(ctx)
 	if err != nil {
-		return fmt.Errorf("read the tenants from the catalog: %w", err)
+		return fmt.Errorf("read the tenants: %w", err)
 	}
 	result := tenantsResult{Tenants: make([]tenantResult, len(tenants))}
 	for i, t := range tenants {
