@@ -19,11 +19,11 @@ func (p *Provisioner) checkTables(ctx context.Context, plan tenantPlan) error {
 		if _, ok := p.shared.Load(seen); ok && !tp.Dedicated {
 			continue
 		}
-		client, err := p.Accounts.Client(tp.Account)
+		table, err := p.Accounts.At(tp)
 		if err != nil {
 			return err
 		}
-		_, exists, err := client.TableExists(ctx, tp.Table)
+		_, exists, err := table.Client().TableExists(ctx, tp.Table)
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s: look up table %s: %w", tenantName(t.ID), tp.Table, err)
@@ -48,11 +48,11 @@ func (p *Provisioner) createTables(ctx context.Context, rec TenantRecord) error 
 		if !tp.Dedicated {
 			continue
 		}
-		client, err := p.Accounts.Client(tp.Account)
+		table, err := p.Accounts.At(tp)
 		if err != nil {
 			return err
 		}
-		_, err = client.CreateTable(ctx, tp.Table)
+		_, err = table.Client().CreateTable(ctx, tp.Table)
 		if errors.Is(err, tablestorage.ErrTableBeingDeleted) {
 			return fmt.Errorf("%s: table %s is still being deleted, which can take the service a minute; run the same again then: %w", tenantName(rec.ID), tp.Table, err)
 		}
@@ -73,13 +73,13 @@ func owned(tp tenancy.TablePlacement) tenancy.KeyRange {
 
 // checkEmpty returns a *NotEmptyError if the tenant's part of a table holds an entity. An absent table holds none.
 func (p *Provisioner) checkEmpty(ctx context.Context, tenantID string, tp tenancy.TablePlacement, way string) error {
-	client, err := p.Accounts.Client(tp.Account)
+	table, err := p.Accounts.At(tp)
 	if err != nil {
 		return err
 	}
 	r := owned(tp)
 	q := tablestorage.Query{Range: &r, Select: []string{"PartitionKey", "RowKey"}, PageSize: 1}
-	for _, err := range client.Table(tp.Table).Query(ctx, q) {
+	for _, err := range table.Query(ctx, q) {
 		if errors.Is(err, tablestorage.ErrTableNotFound) {
 			return nil
 		}
@@ -98,14 +98,14 @@ func (p *Provisioner) checkEmpty(ctx context.Context, tenantID string, tp tenanc
 // clear removes a tenant's part of a table: it drops a dedicated one, and deletes from a shared one what lies in the
 // tenant's range and nothing else.
 func (p *Provisioner) clear(ctx context.Context, tenantID string, tp tenancy.TablePlacement) error {
-	client, err := p.Accounts.Client(tp.Account)
+	table, err := p.Accounts.At(tp)
 	if err != nil {
 		return err
 	}
 	if tp.Dedicated {
-		err = client.DeleteTable(ctx, tp.Table)
+		err = table.Client().DeleteTable(ctx, tp.Table)
 	} else {
-		err = deleteRange(ctx, client.Table(tp.Table), tp.Range)
+		err = deleteRange(ctx, table, tp.Range)
 	}
 	if err != nil && !errors.Is(err, tablestorage.ErrTableNotFound) && !errors.Is(err, tablestorage.ErrTableBeingDeleted) {
 		return fmt.Errorf("%s: remove %v from table %s of storage account %s: %w", tenantName(tenantID), owned(tp), tp.Table, tp.Storage, err)

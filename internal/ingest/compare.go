@@ -36,15 +36,10 @@ func (r *run) compare(ctx context.Context) error {
 }
 
 func (r *run) compareTenant(ctx context.Context, route *route, mu *sync.Mutex) error {
-	client, err := r.Accounts.Client(route.place.Account)
+	table, err := r.Accounts.At(route.place)
 	if err != nil {
 		return err
 	}
-	if client.AccountName() != route.place.Storage {
-		return fmt.Errorf("account %q is configured as storage account %s, but the catalog has the tenant in %s; "+
-			"use the configuration with which it was declared", route.place.Account, client.AccountName(), route.place.Storage)
-	}
-	table := client.Table(route.place.Table)
 	pages, budget := int64(0), max(minComparePages, route.counts.Read)
 	for page, err := range table.Pages(ctx, tablestorage.Query{Range: &route.place.Range}) {
 		if err != nil {

@@ -257,7 +257,7 @@ func TestWhatCannotBeImportedIsRefusedBeforeTheFirstWrite(t *testing.T) {
 		{"unknown tenant", good + "Contoso ,2\nx,1\nContoso ,3\n", Options{},
 			`f.csv:3: column "tenant": value "Contoso ": no tenant of the catalog has this key or id; did you mean "contoso"?. 3 rows of 2 unknown tenants: "Contoso ", "x". Nothing was written`},
 		{"row without a key", good + "contoso,\n", Options{RowKeyColumns: []string{"id"}}, `f.csv:3: column "id": the row key column has no value`},
-		{"frozen tenant", good + "frozen,2\n", Options{}, `f.csv:3: column "tenant": value "frozen": tenant "frozen" is frozen by migration m-17; finish it with: tenantctl migrate frozen`},
+		{"frozen tenant", good + "frozen,2\n", Options{}, `f.csv:3: column "tenant": value "frozen": tenant "frozen" is frozen by migration m-17; finish it first, as tenantctl status frozen says`},
 		{"two tenants of the name", good + "contoso2,2\n", Options{}, `f.csv:3: column "tenant": value "contoso2": the value is the key of tenant "twin" and the id of another`},
 		{"two rows of one key", "tenant,id,v\ncontoso,1,a\ncontoso,1,b\n", Options{RowKeyColumns: []string{"id"}}, `f.csv:3: the row's key (PartitionKey "contoso|0`},
 		{"value that is not of the declared type", good + "contoso,x\n", Options{Types: map[string]edm.Type{"id": edm.Int32}}, `f.csv:3: column "id": value "x": no Int32`},

@@ -101,8 +101,7 @@ func writable(t *catalog.TenantRecord) error {
 		return nil
 	case tenancy.Frozen:
 		if t.Migration != "" {
-			return fmt.Errorf("tenant %q is frozen by migration %s; finish it with: tenantctl migrate %s "+
-				"(see: tenantctl status %s), then import", t.ID, t.Migration, t.ID, t.ID)
+			return fmt.Errorf("tenant %q is frozen by migration %s; finish it first, as tenantctl status %s says, then import", t.ID, t.Migration, t.ID)
 		}
 		return fmt.Errorf("tenant %q is frozen, but no migration is recorded; see: tenantctl status %s", t.ID, t.ID)
 	case tenancy.Provisioning:

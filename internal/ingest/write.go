@@ -192,11 +192,10 @@ func (r *run) writeGroup(ctx context.Context, g group, acknowledged *sync.Mutex)
 }
 
 func (r *run) submit(ctx context.Context, g group, acknowledged *sync.Mutex) error {
-	client, err := r.Accounts.Client(g.route.place.Account)
+	table, err := r.Accounts.At(g.route.place)
 	if err != nil {
 		return err
 	}
-	table := client.Table(g.route.place.Table)
 	was := make(map[*edm.Entity]existence, len(g.rows))
 	writer := tablestorage.NewBatchWriter(table)
 	writer.Acknowledged = func(ops []tablestorage.Operation, _ []string) {

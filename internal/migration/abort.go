@@ -86,7 +86,7 @@ func (r *run) unfreeze(ctx context.Context) error {
 }
 
 // removeCopies deletes from the target what equals its source entity, for that is what this migration wrote: the range
-// was empty when it was claimed. Anything else was put there by somebody else and stays, with a note.
+// was empty when it was claimed. Anything else is a stray, for the operator to decide on: see Strays.
 func (r *run) removeCopies(ctx context.Context, mv *tableMove) error {
 	w := r.newDeleter(mv.target.table, func(n int64) { r.j.note(func(d *detail) { d.Removed += n }) })
 	var others int64
@@ -97,7 +97,7 @@ func (r *run) removeCopies(ctx context.Context, mv *tableMove) error {
 		if t == nil {
 			return nil
 		}
-		if s == nil || !s.SameContent(t) {
+		if (s == nil || !s.SameContent(t)) && r.options.Strays != ClearStrays {
 			others, example = others+1, at
 			return nil
 		}
@@ -118,6 +118,11 @@ func (r *run) removeCopies(ctx context.Context, mv *tableMove) error {
 	if others == 0 {
 		return nil
 	}
-	return r.remark(ctx, fmt.Sprintf("%d entities of %s were left in the target's range, which this migration did not write, such as %s.",
+	if m := r.j.migration(); r.options.Strays == "" {
+		return &CollisionError{TenantID: m.TenantID, Table: mv.target.String(), Key: keyText(example), Next: fmt.Sprintf("%d entities there differ from the source. "+
+			"The range was empty when this move claimed it, so they are its copies of what changed at the source since, or somebody else's. "+
+			"Delete them with the rest: tenantctl abort %s --clear-target. Or leave them: tenantctl abort %s --keep-target", others, m.TenantID, m.TenantID)}
+	}
+	return r.remark(ctx, fmt.Sprintf("%d entities of %s that differ from the source were left in the target's range, such as %s.",
 		others, mv.target, keyText(example)))
 }

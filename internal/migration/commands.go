@@ -169,6 +169,9 @@ func (e *Engine) Purge(ctx context.Context, tenantID string, o Options) (*Report
 	if err != nil {
 		return nil, err
 	}
+	if t, err = e.dismiss(ctx, t, o); err != nil {
+		return nil, err
+	}
 	all, err := e.migrations(ctx, tenantID)
 	if err != nil {
 		return nil, err
@@ -178,11 +181,13 @@ func (e *Engine) Purge(ctx context.Context, tenantID string, o Options) (*Report
 		if rec.State != Switched && rec.State != Purging {
 			continue
 		}
-		if t.Migration == rec.ID {
+		if d, err := decodeDetail(rec.Migration); err != nil {
+			return nil, err
+		} else if t.Migration == rec.ID && !d.Settled {
 			return nil, &RefusedError{TenantID: tenantID, Reason: fmt.Sprintf("migration %s has switched but not looked for stragglers yet", rec.ID),
 				Way: "Finish it first: " + commands(rec.Migration)}
 		}
-		if report, err = e.hold(ctx, rec, o, func(r *run, ctx context.Context) error { return r.walk(ctx, purge) }); err != nil {
+		if report, err = e.hold(ctx, rec, o, (*run).purge); err != nil {
 			return report, err
 		}
 	}

@@ -56,4 +56,19 @@ type Options struct {
 	// Drain is how long to wait between the freeze and the copy, for writers that look at the catalog only now and then.
 	// Give the longest time for which the applications cache a tenant's row.
 	Drain time.Duration
+	// AcceptMissing is how many entities of the source Purge may find missing at the target: deleted there by the tenant
+	// since the switch, on the operator's word. 0 means none.
+	AcceptMissing int64
+	// Strays is what Abort does with entities of the target's range that differ from the source.
+	Strays Strays
 }
+
+// Strays says what becomes of entities in the range of an aborted move's target that do not equal their source. The range was
+// empty when it was claimed, so they are copies of what changed at the source since, or a stranger's.
+type Strays string
+
+// What Abort does with strays. The zero value stops, with a *CollisionError that names the choices.
+const (
+	ClearStrays Strays = "clear" // delete them
+	KeepStrays  Strays = "keep"  // leave them, with a note
+)

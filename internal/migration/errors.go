@@ -75,8 +75,11 @@ type CollisionError struct {
 }
 
 func (e *CollisionError) Error() string {
-	return fmt.Sprintf("tenant %q: table %s already holds a different entity %s (differing properties: %s). %s",
-		e.TenantID, e.Table, e.Key, strings.Join(e.Properties, ", "), e.Next)
+	s := fmt.Sprintf("tenant %q: table %s already holds a different entity %s", e.TenantID, e.Table, e.Key)
+	if len(e.Properties) > 0 {
+		s += fmt.Sprintf(" (differing properties: %s)", strings.Join(e.Properties, ", "))
+	}
+	return s + ". " + e.Next
 }
 
 // InterruptedError says that the run's context ended at a safe point. It unwraps to the context's error.

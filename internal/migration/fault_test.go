@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
@@ -80,7 +82,11 @@ func TestDifferencesAreNamedAndNothingIsSwitched(t *testing.T) {
 	if !strings.Contains(err.Error(), "tenantctl abort alpha") {
 		t.Errorf("the message names no way out: %v", err)
 	}
-	report, err = w.engine("mover").Abort(t.Context(), "alpha", Options{})
+	var collision *CollisionError
+	if _, err = w.engine("mover").Abort(t.Context(), "alpha", Options{}); !errors.As(err, &collision) || !strings.Contains(err.Error(), "--clear-target") {
+		t.Errorf("abort of a move with strays: %v", err)
+	}
+	report, err = w.engine("mover").Abort(t.Context(), "alpha", Options{Strays: KeepStrays})
 	must(t, err)
 	w.wantAt(t, "alpha", "pool", image(list))
 	if report.Removed != 48 || len(report.Notes) == 0 || len(w.rows(t, "home", "Ownalpha")) != 3 {
@@ -211,5 +217,100 @@ func TestEntityInAPartitionThatTheSchemeDoesNotHaveIsFoundByThePlan(t *testing.T
 	}
 	if rec := w.record(t, "alpha"); rec.Migration != "" || rec.Epoch != 2 {
 		t.Errorf("the tenant's row was changed: %+v", rec)
+	}
+}
+
+func TestAbortWithClearLeavesNothingInTheWayOfTheNextMove(t *testing.T) {
+	w := newWorld(t)
+	list := w.start(50)
+	p := w.record(t, "alpha").Placement["orders"]
+	source := w.table(t, p)
+	e := meddle(w.engine("mover"), "verify: after intent", func() { // somebody ignores the freeze
+		late, err := source.Get(t.Context(), edm.Key{PartitionKey: mustPartition(t, p, "row-0009"), RowKey: "row-0009"})
+		must(t, err)
+		late.Set("Text", edm.StringValue("later"))
+		_, err = source.Replace(t.Context(), late, late.ETag)
+		must(t, err)
+	})
+	var differ *DifferencesError
+	if _, err := e.Run(t.Context(), "alpha", Target{Model: "own"}, Options{}); !errors.As(err, &differ) {
+		t.Fatalf("got %v", err)
+	}
+	_, err := w.engine("mover").Abort(t.Context(), "alpha", Options{Strays: ClearStrays})
+	must(t, err)
+	if n := len(w.rows(t, "home", "Ownalpha")); n != 0 {
+		t.Errorf("%d rows were left at the target", n)
+	}
+	_, err = w.engine("mover").Run(t.Context(), "alpha", Target{Model: "own"}, Options{})
+	must(t, err)
+	list[9].Set("Text", edm.StringValue("later"))
+	w.wantAt(t, "alpha", "own", image(list))
+}
+
+func TestPurgeRefusesWhatMayBeTheLastCopy(t *testing.T) {
+	w := newWorld(t)
+	list := w.start(20)
+	_, err := w.engine("mover").Run(t.Context(), "alpha", Target{Model: "own"}, Options{})
+	must(t, err)
+	before := w.rows(t, "home", "Pool")
+	must(t, w.target().Delete(t.Context(), edm.Key{PartitionKey: "alpha", RowKey: "row-0003"}, tablestorage.AnyETag))
+	var differ *DifferencesError
+	if _, err := w.engine("mover").Purge(t.Context(), "alpha", Options{}); !errors.As(err, &differ) || !strings.Contains(err.Error(), "--accept-missing 1") {
+		t.Errorf("with one entity missing at the target: %v", err)
+	}
+	client := w.target().Client()
+	must(t, client.DeleteTable(t.Context(), "Ownalpha"))
+	if _, err := w.engine("mover").Purge(t.Context(), "alpha", Options{AcceptMissing: 20}); !errors.Is(err, tablestorage.ErrTableNotFound) {
+		t.Errorf("with the target's table gone: %v", err)
+	}
+	if d := cmp.Diff(before, w.rows(t, "home", "Pool")); d != "" {
+		t.Errorf("a refused purge changed the source:\n%s", d)
+	}
+	_, err = client.CreateTable(t.Context(), "Ownalpha")
+	must(t, err)
+	w.put(t, "alpha", list[1:])
+	_, err = w.engine("mover").Purge(t.Context(), "alpha", Options{AcceptMissing: 1})
+	must(t, err)
+}
+
+func TestPurgeAfterThereAndBackLeavesThePlaceInUse(t *testing.T) {
+	w := newWorld(t)
+	w.tenant(t, "alpha", "pool")
+	_, err := w.engine("mover").Run(t.Context(), "alpha", Target{Model: "own"}, Options{})
+	must(t, err)
+	list := orders(byTenant, 5)
+	w.put(t, "alpha", list)
+	_, err = w.engine("mover").Run(t.Context(), "alpha", Target{Model: "pool"}, Options{})
+	must(t, err)
+	report, err := w.engine("mover").Purge(t.Context(), "alpha", Options{})
+	must(t, err)
+	if report.Purged != 5 || len(w.rows(t, "home", "Ownalpha")) != 0 {
+		t.Errorf("purge: %+v", report)
+	}
+	w.wantAt(t, "alpha", "pool", image(list))
+	if d := cmp.Diff([]string{"home/Pool"}, w.claimed(t)); d != "" {
+		t.Errorf("claims (-want +got):\n%s", d)
+	}
+}
+
+func TestAnAccountThatIsConfiguredAsAnotherIsRefused(t *testing.T) {
+	ws := newWorlds(t, 2)
+	w, other := ws[0], ws[1]
+	w.start(20)
+	_, err := w.engine("mover").Run(t.Context(), "alpha", Target{Model: "far"}, Options{})
+	must(t, err)
+	foreign, err := tablestorage.NewAccounts(tablestorage.Config{
+		Home:     tablestorage.AccountConfig{ConnectionString: w.server.ConnectionString(w.home)},
+		Accounts: map[string]tablestorage.AccountConfig{"premium": {ConnectionString: w.server.ConnectionString(other.premium)}},
+	}, nil)
+	must(t, err)
+	e := w.engine("mover")
+	e.Accounts = foreign
+	var misled *tablestorage.OtherStorageError
+	if _, err := e.Run(t.Context(), "alpha", Target{Model: "own"}, Options{}); !errors.As(err, &misled) {
+		t.Errorf("move: %v", err)
+	}
+	if _, err := e.Purge(t.Context(), "alpha", Options{}); !errors.As(err, &misled) {
+		t.Errorf("purge: %v", err)
 	}
 }

@@ -172,6 +172,13 @@ func (j *journal) check() error {
 	return nil
 }
 
+// deadline is when the lease runs out if it is not renewed again.
+func (j *journal) deadline() time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.valid
+}
+
 // confirm asks the catalog whether the lease is still ours.
 func (j *journal) confirm(ctx context.Context) error {
 	j.mu.Lock()

@@ -22,6 +22,9 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.at("prepare: before claim"); err != nil {
 		return err
 	}
+	if err := r.j.confirm(ctx); err != nil {
+		return err
+	}
 	if err := r.catalog.Claim(ctx, m.TenantID, claims(m.Target, t.Tenant, r.targetLogical)); err != nil {
 		return fmt.Errorf("claim the target: %w", err)
 	}
@@ -112,7 +115,7 @@ func (r *run) targetLogical(logical string) bool {
 func (r *run) sourceLogical(logical string) bool {
 	m := r.j.migration()
 	from, had := m.Source[logical]
-	return had && !samePlace(from, m.Target[logical])
+	return had && !r.inUse[logical] && !samePlace(from, m.Target[logical])
 }
 
 // targets returns the new places by logical table.

@@ -13,13 +13,78 @@ import (
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
 )
 
-// checkSeal refuses a purge before anything is deleted, where the source is not what was verified, or no longer only
-// this migration's to delete.
-func (r *run) checkSeal(ctx context.Context) error {
-	if err := r.sourceIsFree(ctx); err != nil {
+// purge deletes what the migration left at its source. The tenant is bound to the migration meanwhile, so that no
+// move can begin to the place that is being given back.
+func (r *run) purge(ctx context.Context) error {
+	if err := r.rebind(ctx); err != nil {
 		return err
 	}
-	if err := r.targetIsThere(ctx); err != nil {
+	if err := r.leavePresentPlaces(ctx); err != nil {
+		return err
+	}
+	if err := r.walk(ctx, purge); err != nil {
+		return err
+	}
+	return r.letGo(ctx)
+}
+
+// rebind makes the migration the tenant's again, unless another is.
+func (r *run) rebind(ctx context.Context) error {
+	m := r.j.migration()
+	t, err := r.catalog.Tenant(ctx, m.TenantID)
+	if err != nil {
+		return fmt.Errorf("read tenant %q: %w", m.TenantID, err)
+	}
+	switch t.Migration {
+	case m.ID:
+		return nil
+	case "":
+		if err := r.j.confirm(ctx); err != nil {
+			return err
+		}
+		return r.bind(ctx, t)
+	default:
+		return &RefusedError{TenantID: m.TenantID, Reason: fmt.Sprintf("migration %s is under way", t.Migration),
+			Way: "Finish or abort it first: see tenantctl status " + m.TenantID}
+	}
+}
+
+// leavePresentPlaces takes out of a purge what the tenant has come back to: the source is its place again.
+func (r *run) leavePresentPlaces(ctx context.Context) error {
+	m := r.j.migration()
+	t, err := r.catalog.Tenant(ctx, m.TenantID)
+	if err != nil {
+		return fmt.Errorf("read tenant %q: %w", m.TenantID, err)
+	}
+	var free []*tableMove
+	for _, mv := range r.moves {
+		if !isPresent(t.Placement, mv.source) {
+			free = append(free, mv)
+			continue
+		}
+		r.inUse = with(r.inUse, mv.logical)
+		if err := r.remark(ctx, fmt.Sprintf("%s was left: the tenant has come back to it.", mv.source)); err != nil {
+			return err
+		}
+	}
+	r.moves = free
+	return nil
+}
+
+// isPresent says whether a side overlaps a place where the tenant lives now.
+func isPresent(p tenancy.Placement, s side) bool {
+	for _, now := range p {
+		if sameTable(now, s.place) && (now.Dedicated || now.Range.Overlaps(s.within)) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkSeal refuses a purge before anything is deleted, where the source is not what was verified, is no longer only
+// this migration's to delete, or may be the last copy.
+func (r *run) checkSeal(ctx context.Context) error {
+	if err := r.sourceIsFree(ctx); err != nil {
 		return err
 	}
 	late, err := r.stragglers(ctx)
@@ -33,28 +98,32 @@ func (r *run) checkSeal(ctx context.Context) error {
 	if late.deleted > 0 {
 		r.progress.Note(fmt.Sprintf("%d entities of the source were deleted after they were verified; the target has kept them.", late.deleted))
 	}
-	return nil
+	return r.targetHolds(ctx)
 }
 
-// targetIsThere refuses to delete what may be the last copy: the table where the tenant lives now is gone.
-func (r *run) targetIsThere(ctx context.Context) error {
+// targetHolds verifies once more, after the switch, that the target has what the purge is about to delete. What was
+// written at the target since the switch differs rightly. What is missing there was deleted by the tenant, or lost: only the
+// operator can tell, so up to Options.AcceptMissing of it is let pass.
+func (r *run) targetHolds(ctx context.Context) error {
 	m := r.j.migration()
-	t, err := r.catalog.Tenant(ctx, m.TenantID)
-	if err != nil {
-		return fmt.Errorf("read tenant %q: %w", m.TenantID, err)
-	}
+	v := newVerification(m)
+	v.since = r.j.details().TargetAsOf
 	for _, mv := range r.moves {
-		if !sameTable(t.Placement[mv.logical], mv.target.place) {
-			continue // it has moved on
-		}
-		for _, err := range mv.target.table.Query(ctx, tablestorage.Query{PageSize: 1, Select: keysOnly}) {
-			if err != nil {
-				return fmt.Errorf("look at %s, where tenant %q lives, before its source is deleted: %w", mv.target, m.TenantID, err)
-			}
-			break
+		if err := v.comparison(mv, r.progress).run(ctx, r.workers()); err != nil {
+			return fmt.Errorf("compare %s with %s: %w", mv.source, mv.target, err)
 		}
 	}
-	return nil
+	report := v.report()
+	r.verified = report
+	if report.Differing == 0 && report.Missing <= r.options.AcceptMissing {
+		return nil
+	}
+	next := "Nothing was deleted. Explain every difference first: tenantctl verify " + m.TenantID
+	if report.Differing == 0 {
+		next = fmt.Sprintf("Nothing was deleted. Where the tenant has deleted the %d missing entities since the switch: tenantctl purge %s --accept-missing %d",
+			report.Missing, m.TenantID, report.Missing)
+	}
+	return &DifferencesError{TenantID: m.TenantID, Migration: m.ID, Verify: report, Next: next}
 }
 
 func (r *run) changed(found []Straggler, count int64) error {
@@ -63,19 +132,12 @@ func (r *run) changed(found []Straggler, count int64) error {
 		Next: "Look at these entities; write to the target what the tenant needs of them, then delete them at the source by hand, or leave the source in place"}
 }
 
-// sourceIsFree says whether the source still is claimed by the tenant, and is not its present place.
+// sourceIsFree says whether the source still is claimed by the tenant.
 func (r *run) sourceIsFree(ctx context.Context) error {
 	m := r.j.migration()
 	t, err := r.catalog.Tenant(ctx, m.TenantID)
 	if err != nil {
 		return fmt.Errorf("read tenant %q: %w", m.TenantID, err)
-	}
-	for _, mv := range r.moves {
-		for logical, p := range t.Placement {
-			if sameTable(p, mv.source.place) && p.Range.Overlaps(mv.source.within) {
-				return fmt.Errorf("the source %s holds the present place of logical table %q", mv.source, logical)
-			}
-		}
 	}
 	for _, want := range claims(m.Source, t.Tenant, r.sourceLogical) {
 		held, err := r.catalog.Claims(ctx, want.Storage, want.Table)
@@ -101,6 +163,11 @@ func (r *run) purgeSource(ctx context.Context) error {
 			}
 		}
 	}
+	for _, mv := range r.moves {
+		if err := r.sourceIsEmpty(ctx, mv); err != nil {
+			return err
+		}
+	}
 	t, err := r.catalog.Tenant(ctx, m.TenantID)
 	if err != nil {
 		return fmt.Errorf("read tenant %q: %w", m.TenantID, err)
@@ -111,6 +178,22 @@ func (r *run) purgeSource(ctx context.Context) error {
 		}
 	}
 	return r.release(ctx, m.Source, t, r.sourceLogical)
+}
+
+// sourceIsEmpty looks once more before the range is given back: an entity that was inserted behind the deletion must not
+// become part of the next tenant's range.
+func (r *run) sourceIsEmpty(ctx context.Context, mv *tableMove) error {
+	within := mv.source.place.Range
+	for e, err := range mv.source.table.Query(ctx, tablestorage.Query{Range: &within, PageSize: 1, Select: keysOnly}) {
+		if errors.Is(err, tablestorage.ErrTableNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("look whether %s is empty: %w", mv.source, err)
+		}
+		return r.changed([]Straggler{{Logical: mv.logical, Key: keyText(e.Key()), What: "written"}}, 1)
+	}
+	return nil
 }
 
 // release gives the claims of some logical tables of a placement back.
@@ -217,9 +300,13 @@ func (r *run) dropEmpty(ctx context.Context, s side, tenantID string) error {
 	if err := r.at("drop: before table"); err != nil {
 		return err
 	}
-	if err := r.j.confirm(ctx); err != nil { // a mover that slept since must not drop a table that is in use again
+	// A mover that slept must not drop a table that is in use again. The service cannot drop on a condition, so the lease
+	// is confirmed now and the request may not outlive it.
+	if err := r.j.confirm(ctx); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithDeadline(ctx, r.j.deadline())
+	defer cancel()
 	if err := s.table.Client().DeleteTable(ctx, s.place.Table); err != nil && !errors.Is(err, tablestorage.ErrTableNotFound) {
 		return fmt.Errorf("drop table %s: %w", s, err)
 	}

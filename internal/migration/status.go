@@ -58,6 +58,8 @@ func commands(m catalog.Migration) string {
 		}
 	}
 	switch {
+	case m.State == Purging:
+		return fmt.Sprintf("tenantctl purge %s", m.TenantID)
 	case m.State == Aborting:
 		return fmt.Sprintf("tenantctl abort %s", m.TenantID)
 	case canAbort(m.State):

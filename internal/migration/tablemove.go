@@ -30,15 +30,11 @@ func (s side) String() string { return s.place.Storage + "/" + s.place.Table }
 
 // newSide makes the handle of one end.
 func (e *Engine) newSide(p tenancy.TablePlacement) (side, error) {
-	client, err := e.Accounts.Client(p.Account)
+	table, err := e.Accounts.At(p)
 	if err != nil {
 		return side{}, err
 	}
-	if client.AccountName() != p.Storage { // what is there is not the tenant's
-		return side{}, fmt.Errorf("account %q is configured as storage account %q, but the catalog has the tenant's table %s in %q: correct the configuration",
-			p.Account, client.AccountName(), p.Table, p.Storage)
-	}
-	s := side{place: p, within: p.Range, table: client.Table(p.Table), partitions: p.Scheme.Partitions(p.Key)}
+	s := side{place: p, within: p.Range, table: table, partitions: p.Scheme.Partitions(p.Key)}
 	if p.Dedicated {
 		s.within = tenancy.WholeTable()
 	}

@@ -253,6 +253,10 @@ func (r *tenantResource) Read(ctx context.Context, req resource.ReadRequest, res
 		resp.State.RemoveResource(ctx)
 		return
 	}
+	if err := r.session.otherStorage(rec.Placement); err != nil {
+		resp.Diagnostics.AddError(m.what()+" is not in the account that is configured", sentence(err))
+		return
+	}
 	if rec.State == tenancy.Deleting {
 		resp.Diagnostics.AddWarning(m.what()+" is half deleted",
 			"A deletion was interrupted. Destroy it again to finish: its entities may be gone in part.")

@@ -15,6 +15,7 @@ import (
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/migration"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
 )
 
 // session is what all resources of one configured provider share: the accounts, the catalog, and what was read of
@@ -224,4 +225,16 @@ type dataSourceClient struct{ client }
 // Configure takes the session.
 func (c *dataSourceClient) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	c.take(req.ProviderData, &resp.Diagnostics)
+}
+
+// otherStorage says whether an account of a placement is configured as another storage account than the catalog names.
+// An account that is not configured at all is no error here: whatever needs it says so.
+func (s *session) otherStorage(p tenancy.Placement) error {
+	for _, logical := range p.LogicalTables() {
+		var other *tablestorage.OtherStorageError
+		if _, err := s.accounts.At(p[logical]); errors.As(err, &other) {
+			return other
+		}
+	}
+	return nil
 }

@@ -143,7 +143,7 @@ func (r *tenantResource) abort(ctx context.Context, plan tenantModel, diags *dia
 	ctx, cancel := context.WithTimeout(ctx, undoTime)
 	defer cancel()
 	id := plan.TenantID.ValueString()
-	_, err := r.session.engine(ctx, id).Abort(ctx, id, migration.Options{})
+	_, err := r.session.engine(ctx, id).Abort(ctx, id, migration.Options{Strays: migration.KeepStrays}) // the tenant must be writable again in any case
 	if err == nil || errors.Is(err, migration.ErrNothingToDo) {
 		return true
 	}

@@ -83,11 +83,11 @@ func (r *tenantResource) planDelete(ctx context.Context, state tenantModel, diag
 func (r *tenantResource) isEmpty(ctx context.Context, p tenancy.Placement) (bool, error) {
 	for _, logical := range p.LogicalTables() {
 		t := p[logical]
-		client, err := r.session.accounts.Client(t.Account)
+		table, err := r.session.accounts.At(t)
 		if err != nil {
 			return false, err
 		}
-		for _, err := range client.Table(t.Table).Query(ctx, tablestorage.Query{Range: &t.Range, Select: []string{"PartitionKey"}, PageSize: 1}) {
+		for _, err := range table.Query(ctx, tablestorage.Query{Range: &t.Range, Select: []string{"PartitionKey"}, PageSize: 1}) {
 			if errors.Is(err, tablestorage.ErrTableNotFound) {
 				break
 			}

@@ -80,3 +80,30 @@ func (a *Accounts) Locate(account, table string) (storage, url string, err error
 	}
 	return c.AccountName(), c.TableURL(table), nil
 }
+
+// At returns the table of a placement. A configuration in which the placement's account is another storage account than
+// the one that the catalog names is an *OtherStorageError: what lies there is not the tenant's.
+func (a *Accounts) At(p tenancy.TablePlacement) (*Table, error) {
+	c, err := a.Client(p.Account)
+	if err != nil {
+		return nil, err
+	}
+	if c.AccountName() != p.Storage {
+		return nil, &OtherStorageError{Account: p.Account, Configured: c.AccountName(), Recorded: p.Storage, Table: p.Table}
+	}
+	return c.Table(p.Table), nil
+}
+
+// OtherStorageError says that an account of the configuration is not the storage account in which the catalog records a
+// tenant's table.
+type OtherStorageError struct {
+	Account    string // the configuration's name
+	Configured string // the storage account that it stands for
+	Recorded   string // the storage account in the catalog
+	Table      string
+}
+
+func (e *OtherStorageError) Error() string {
+	return fmt.Sprintf("account %q is configured as storage account %s, but the catalog has table %s in %s: use the configuration with which it was declared",
+		e.Account, e.Configured, e.Table, e.Recorded)
+}

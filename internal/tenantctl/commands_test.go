@@ -326,7 +326,7 @@ func TestTheCauseDecidesTheExitStatus(t *testing.T) {
 		{nil, 0},
 		{errors.New("x"), 1},
 		{&migration.RefusedError{}, 1},
-		{&migration.CollisionError{}, 1},
+		{&migration.CollisionError{}, 3},
 		{fmt.Errorf("verify: %w", migration.ErrUnverified), 1},
 		{&tablestorage.Error{Status: 403}, 1},
 		{&usageError{err: errors.New("x")}, 2},

@@ -51,7 +51,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case as[*usageError](err), as[*ingest.UsageError](err), as[*configError](err):
 		return exitUsage
-	case as[*migration.DifferencesError](err):
+	case as[*migration.DifferencesError](err), as[*migration.CollisionError](err):
 		return exitDifferences
 	case as[*freezeViolatedError](err), as[*migration.StragglersError](err):
 		return exitFreezeViolated

@@ -9,8 +9,9 @@ import (
 )
 
 const purgeHelp = `Delete the source that the tenant's finished moves left in place, and give its key range and tables back. There is no way back from
-that. It is refused while the tenant is moving, and when the source is no longer what was verified: a write that came past
-the freeze would be lost.
+that. It is refused while the tenant is moving, when the source is no longer what was verified (a write that came past the freeze
+would be lost), and when the target no longer holds what the source has: --accept-missing lets pass what the tenant
+itself has deleted since.
 
 EXIT STATUS
   0    the source is gone
@@ -24,7 +25,8 @@ EXIT STATUS
   130  interrupted at a safe point; the same command goes on`
 
 func newPurgeCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	var o migration.Options
+	cmd := &cobra.Command{
 		Use:     "purge TENANT",
 		Short:   "Delete what a finished move left at the source",
 		Long:    purgeHelp,
@@ -34,8 +36,11 @@ func newPurgeCommand(env *environment) *cobra.Command {
 			return runEngine(cmd.Context(), env, args[0],
 				reportTitle{"Tenant %s: the source of its move from %s to %s is gone.", "Tenant %s: the source of its move from %s to %s is not gone yet."},
 				func(ctx context.Context, e *migration.Engine) (*migration.Report, error) {
-					return e.Purge(ctx, args[0], migration.Options{})
+					return e.Purge(ctx, args[0], o)
 				})
 		},
 	}
+	cmd.Flags().Int64Var(&o.AcceptMissing, "accept-missing", 0,
+		"let up to `N` entities be missing at the target: the tenant deleted them since the switch")
+	return cmd
 }

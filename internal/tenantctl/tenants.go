@@ -140,13 +140,13 @@ func countTenants(ctx context.Context, accounts *tablestorage.Accounts, progress
 }
 
 func countRange(ctx context.Context, accounts *tablestorage.Accounts, progress ui.Progress, place tenancy.TablePlacement) (int64, error) {
-	client, err := accounts.Client(place.Account)
+	table, err := accounts.At(place)
 	if err != nil {
 		return 0, err
 	}
 	var n int64
 	query := tablestorage.Query{Range: &place.Range, Select: []string{"PartitionKey"}}
-	for page, err := range client.Table(place.Table).Pages(ctx, query) {
+	for page, err := range table.Pages(ctx, query) {
 		if err != nil {
 			return 0, err
 		}
