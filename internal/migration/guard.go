@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -41,7 +40,7 @@ type guards struct {
 	table  *tablestorage.Table
 	rowKey string
 
-	mu   sync.Mutex
+	mu   gate
 	open map[string]bool // partitions that hold a guard
 }
 
@@ -49,7 +48,7 @@ type guards struct {
 const maxOpen = 10_000
 
 func (r *run) newGuards(m *tableMove) *guards {
-	return &guards{run: r, table: m.target.table, rowKey: r.guardKey(), open: map[string]bool{}}
+	return &guards{mu: newGate(), run: r, table: m.target.table, rowKey: r.guardKey(), open: map[string]bool{}}
 }
 
 func (r *run) guardKey() string {

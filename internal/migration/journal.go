@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
@@ -48,7 +47,7 @@ type journal struct {
 	lose    context.CancelCauseFunc
 	carry   func(*catalog.Migration, *detail) // is applied to every write of the row
 
-	mu    sync.Mutex
+	mu    gate
 	rec   catalog.MigrationRecord
 	d     detail
 	valid time.Time // until when the lease is known to be ours, on the monotonic clock
@@ -65,7 +64,7 @@ func openJournal(ctx context.Context, e *Engine, rec catalog.MigrationRecord, lo
 	if err != nil {
 		return nil, fmt.Errorf("read the log of migration %s: %w", rec.ID, err)
 	}
-	j := &journal{catalog: e.Catalog, clock: e.clock, ttl: e.leaseTTL(), lose: lose, rec: rec, d: d, valid: time.Now().Add(e.leaseTTL())}
+	j := &journal{mu: newGate(), catalog: e.Catalog, clock: e.clock, ttl: e.leaseTTL(), lose: lose, rec: rec, d: d, valid: time.Now().Add(e.leaseTTL())}
 	if n := len(log); n > 0 {
 		j.seq = log[n-1].Seq
 	}
