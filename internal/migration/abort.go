@@ -22,7 +22,7 @@ func (r *run) beginAbort(ctx context.Context) error {
 		return fmt.Errorf("read tenant %q: %w", m.TenantID, err)
 	}
 	if t.Model == m.To && t.Placement.Equal(m.Target) || !canAbort(m.State) {
-		return &RefusedError{TenantID: m.TenantID, Reason: fmt.Sprintf("migration %s has switched already (state %s)", m.ID, m.State),
+		return &RefusedError{Op: "abort the move of", TenantID: m.TenantID, Reason: fmt.Sprintf("migration %s has switched already (state %s)", m.ID, m.State),
 			Way: "Run the migration again to finish it, then move the tenant back"}
 	}
 	return r.j.update(ctx, func(m *catalog.Migration, d *detail) {

@@ -184,7 +184,7 @@ func (e *Engine) Purge(ctx context.Context, tenantID string, o Options) (*Report
 		if d, err := decodeDetail(rec.Migration); err != nil {
 			return nil, err
 		} else if t.Migration == rec.ID && !d.Settled {
-			return nil, &RefusedError{TenantID: tenantID, Reason: fmt.Sprintf("migration %s has switched but not looked for stragglers yet", rec.ID),
+			return nil, &RefusedError{Op: "purge", TenantID: tenantID, Reason: fmt.Sprintf("migration %s has switched but not looked for stragglers yet", rec.ID),
 				Way: "Finish it first: " + commands(rec.Migration)}
 		}
 		if report, err = e.hold(ctx, rec, o, (*run).purge); err != nil {

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,8 +17,9 @@ var (
 	ErrLeaseLost = errors.New("lease lost to another mover")
 )
 
-// RefusedError says why a move cannot start. Nothing was changed.
+// RefusedError says why a move, a purge or an abort cannot start. Nothing was changed.
 type RefusedError struct {
+	Op       string // what was refused: "" is "move"
 	TenantID string
 	Reason   string   // what is wrong, naming the thing
 	Way      string   // what to do about it
@@ -26,7 +28,7 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	s := fmt.Sprintf("move tenant %q: %s", e.TenantID, e.Reason)
+	s := fmt.Sprintf("%s tenant %q: %s", cmp.Or(e.Op, "move"), e.TenantID, e.Reason)
 	if len(e.Keys) > 0 {
 		s += ": " + strings.Join(e.Keys, ", ")
 	}

@@ -54,7 +54,7 @@ type draft struct {
 func (e *Engine) tenant(ctx context.Context, id string) (catalog.TenantRecord, error) {
 	t, err := e.Catalog.Tenant(ctx, id)
 	if errors.Is(err, catalog.ErrNotFound) {
-		return t, &RefusedError{TenantID: id, Reason: "there is no such tenant in the catalog", Way: "tenantctl tenants lists those that there are", Err: err}
+		return t, &RefusedError{Op: "find", TenantID: id, Reason: "there is no such tenant in the catalog", Way: "tenantctl tenants lists those that there are", Err: err}
 	}
 	if err != nil {
 		return t, fmt.Errorf("read tenant %q: %w", id, err)

@@ -44,7 +44,7 @@ func (r *run) rebind(ctx context.Context) error {
 		}
 		return r.bind(ctx, t)
 	default:
-		return &RefusedError{TenantID: m.TenantID, Reason: fmt.Sprintf("migration %s is under way", t.Migration),
+		return &RefusedError{Op: "purge", TenantID: m.TenantID, Reason: fmt.Sprintf("migration %s is under way", t.Migration),
 			Way: "Finish or abort it first: see tenantctl status " + m.TenantID}
 	}
 }

@@ -141,6 +141,24 @@ func (p *plugin) plan(resource string, config map[string]any) (*tfprotov6.PlanRe
 	return r, planned
 }
 
+// read refreshes a resource, and returns its new state.
+func (p *plugin) read(resource string, state map[string]any) (*tfprotov6.ReadResourceResponse, tftypes.Value) {
+	p.t.Helper()
+	typ := p.resourceType(resource)
+	r, err := p.server.ReadResource(context.Background(), &tfprotov6.ReadResourceRequest{TypeName: resource, CurrentState: p.dynamic(p.value(typ, state))})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if r.NewState == nil {
+		return r, tftypes.Value{}
+	}
+	now, err := r.NewState.Unmarshal(typ)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r, now
+}
+
 // texts are the diagnostics of a severity, with their paths.
 func texts(ds []*tfprotov6.Diagnostic, severity tfprotov6.DiagnosticSeverity) []string {
 	var all []string

@@ -15,7 +15,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
 )
 
 func TestEverythingIsDescribedAndSecretsAreSensitive(t *testing.T) {
@@ -318,6 +320,9 @@ func TestTenantsThatCannotBeAreFoundByValidate(t *testing.T) {
 		{map[string]any{"migration": map[string]any{"verify": "count"}}, "migration.verify: "},
 		{map[string]any{"migration": map[string]any{"max_freeze": "30"}}, "migration.max_freeze: "},
 		{map[string]any{"migration": map[string]any{"max_freeze": "-30s"}}, "migration.max_freeze: "},
+		{map[string]any{"migration": map[string]any{"drain": "1 minute"}}, "migration.drain: "},
+		{map[string]any{"migration": map[string]any{"drain": "0s"}}, "migration.drain: "},
+		{map[string]any{"migration": map[string]any{"drain": "30s", "max_freeze": "30s"}}, "migration.drain: The move's times are not usable: Drain (30s) is part of"},
 		{map[string]any{"migration": map[string]any{"reverse_window": "a day"}}, "migration.reverse_window: "},
 		{map[string]any{"timeouts": map[string]any{"update": "2 hours"}}, "timeouts.update: "},
 	} {
@@ -328,8 +333,35 @@ func TestTenantsThatCannotBeAreFoundByValidate(t *testing.T) {
 		mustSay(t, p.validate("aztenancy_tenant", config), c.says)
 	}
 	good := map[string]any{"tenant_id": unknown, "key": "Contoso Ltd. *", "isolation_model": unknown,
-		"migration": map[string]any{"verify": "full", "max_freeze": "30s", "reverse_window": "24h"}}
+		"migration": map[string]any{"verify": "full", "drain": "10s", "max_freeze": "30s", "reverse_window": "24h"}}
 	if errs := p.validate("aztenancy_tenant", good); len(errs) > 0 {
 		t.Error(fmt.Sprint(errs))
+	}
+}
+
+// A tenant that the configuration would look for in another storage account than the catalog names is neither read nor gone.
+func TestTenantWhoseAccountNamesAnotherStorageAccountIsNotRead(t *testing.T) {
+	w := worldWithoutTerraform(t)
+	w.model(tenancy.Model{Name: "own-account", Kind: tenancy.DedicatedAccount, Tables: map[string]string{"orders": "Orders{tenant}"},
+		KeyScheme: tenancy.KeyScheme{Kind: tenancy.SchemeTenant}})
+	w.provision(catalog.TenantSpec{ID: "contoso", Model: "own-account", Account: "premium"})
+	state := map[string]any{"tenant_id": "contoso", "key": "contoso", "isolation_model": "own-account", "account": "premium", "epoch": 2}
+	p := configuredPlugin(w)
+	r, now := p.read("aztenancy_tenant", state)
+	if errs := texts(r.Diagnostics, tfprotov6.DiagnosticSeverityError); len(errs) > 0 || now.IsNull() {
+		t.Fatalf("with the right account: %q", errs)
+	}
+	p = newPlugin(t)
+	if errs := p.configure(map[string]any{
+		"connection_string": w.server.ConnectionString(homeAccount),
+		"accounts":          map[string]any{"premium": map[string]any{"connection_string": w.server.ConnectionString(homeAccount)}},
+	}); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	r, now = p.read("aztenancy_tenant", state)
+	mustSay(t, texts(r.Diagnostics, tfprotov6.DiagnosticSeverityError),
+		`Tenant "contoso" is not in the account that is configured: Account "premium" is configured as storage account aztenancyhome, but the catalog has table Orderscontoso in aztenancypremium`)
+	if now.IsNull() {
+		t.Error("the tenant was dropped from the state")
 	}
 }

@@ -106,6 +106,7 @@ func (r *tenantResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				MarkdownDescription: "How the tenant is moved when its place changes.",
 				Optional:            true,
 				Attributes:          migrationAttributes(),
+				Validators:          []validator.Object{moveTimesValidator{}},
 			},
 			"state": schema.StringAttribute{
 				MarkdownDescription: "What may be done with the tenant's entities: `active`, read and write; `frozen`, read only, as it is being moved; `provisioning` and `deleting`, nothing.",
@@ -128,6 +129,12 @@ func migrationAttributes() map[string]schema.Attribute {
 				"There is no weaker level in this version.",
 			Optional:   true,
 			Validators: []validator.String{stringvalidator.OneOf("full")},
+		},
+		"drain": schema.StringAttribute{
+			MarkdownDescription: "How long to wait between holding the tenant's writes and copying, such as `30s`: the longest for which an application goes on writing " +
+				"by a tenant's row that it keeps. Part of `max_freeze`, so it must be shorter. Defaults to no wait.",
+			Optional:   true,
+			Validators: []validator.String{positiveDurationValidator()},
 		},
 		"max_freeze": schema.StringAttribute{
 			MarkdownDescription: "The longest that the tenant's writes may be held, such as `30s`. In this version writes are held for the whole move, so it is the longest " +

@@ -73,22 +73,22 @@ func (r *tenantResource) settle(ctx context.Context, plan, state tenantModel, di
 
 // move runs or resumes the move to where the plan says.
 func (r *tenantResource) move(ctx context.Context, plan tenantModel, diags *diag.Diagnostics) bool {
-	limit, ds := plan.maxFreeze(ctx)
+	times, ds := plan.moveTimes(ctx)
 	diags.Append(ds...)
 	if diags.HasError() {
 		return false
 	}
 	outer := ctx
-	if limit > 0 {
+	if times.maxFreeze > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, errHeldTooLong)
+		ctx, cancel = context.WithTimeoutCause(ctx, times.maxFreeze, errHeldTooLong)
 		defer cancel()
 	}
 	id := plan.TenantID.ValueString()
 	target := migration.Target{Model: plan.IsolationModel.ValueString(), Account: plan.Account.ValueString()}
 	var report *migration.Report
 	err := whileTableIsDeleted(ctx, func() (err error) {
-		report, err = r.session.engine(ctx, id).Run(ctx, id, target, migration.Options{})
+		report, err = r.session.engine(ctx, id).Run(ctx, id, target, migration.Options{Drain: times.drain})
 		return err
 	})
 	var late *migration.StragglersError
@@ -102,7 +102,7 @@ func (r *tenantResource) move(ctx context.Context, plan tenantModel, diags *diag
 		diags.AddWarning(plan.what()+" has moved, but not everything after the switch was done", sentence(err)+" "+report.Next)
 		return true
 	case errors.Is(context.Cause(ctx), errHeldTooLong) && outer.Err() == nil:
-		return r.undoSlow(outer, plan, limit, report, diags)
+		return r.undoSlow(outer, plan, times.maxFreeze, report, diags)
 	}
 	addMoveError(diags, plan, err)
 	return false

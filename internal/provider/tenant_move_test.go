@@ -146,6 +146,27 @@ func TestMoveThatHoldsWritesForTooLongIsUndone(t *testing.T) {
 	)
 }
 
+// A drain of an hour is cut short by the timeout: the move stops before it copies anything, and goes on once the drain is gone.
+func TestMoveDrainsBeforeItCopies(t *testing.T) {
+	w := newWorld(t)
+	w.run(
+		resource.TestStep{Config: orders + contoso(as("pool")), Check: does(func() { w.fill("contoso", 5) })},
+		resource.TestStep{
+			Config:      orders + contoso(as("own_table")+"migration = { drain = \"1h\" }\n timeouts = { update = \"2s\" }"),
+			ExpectError: says(`Tenant "contoso" was not moved to isolation model "own-table" yet`),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				if n := w.entities("home", "Orderscontoso"); n > 1 { // the guard is there
+					t.Errorf("%d entities were copied before the drain was over", n)
+				}
+			},
+			Config: orders + contoso(as("own_table")),
+			Check:  w.isAt("contoso", "own-table", tenancy.Active),
+		},
+	)
+}
+
 // after runs f between plan and apply.
 type after func()
 

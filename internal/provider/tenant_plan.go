@@ -348,7 +348,7 @@ func sizeText(p *migration.Plan) string {
 	var tables []string
 	for _, t := range p.Tables {
 		if !t.Stays {
-			tables = append(tables, fmt.Sprintf("%s (%d entities) from %s to %s", t.Logical, t.Entities, t.Source, t.Target))
+			tables = append(tables, fmt.Sprintf("%s (%d entities) from %v to %v", t.Logical, t.Entities, p.From.Tables[t.Logical], p.To.Tables[t.Logical]))
 		}
 	}
 	return fmt.Sprintf("%d entities, %s, in %d transactions: %s.", p.Entities, byteText(p.Bytes), p.Transactions, strings.Join(tables, ", "))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
@@ -39,6 +40,7 @@ type tenantIdentity struct {
 
 type migrationModel struct {
 	Verify        types.String `tfsdk:"verify"`
+	Drain         types.String `tfsdk:"drain"`
 	MaxFreeze     types.String `tfsdk:"max_freeze"`
 	ReverseWindow types.String `tfsdk:"reverse_window"`
 }
@@ -67,21 +69,45 @@ func (m tenantModel) labels(ctx context.Context) (map[string]string, diag.Diagno
 	return labels, diags
 }
 
-// maxFreeze is the longest that the tenant's writes may be held; 0 where nothing is said.
-func (m tenantModel) maxFreeze(ctx context.Context) (time.Duration, diag.Diagnostics) {
+// moveTimes are the times that the configuration sets for a move; 0 where it says nothing.
+type moveTimes struct {
+	drain     time.Duration // between holding the writes and copying
+	maxFreeze time.Duration // the longest that writes may be held
+}
+
+func (m tenantModel) moveTimes(ctx context.Context) (moveTimes, diag.Diagnostics) {
 	if m.Migration.IsNull() || m.Migration.IsUnknown() {
-		return 0, nil
+		return moveTimes{}, nil
 	}
 	var o migrationModel
 	diags := m.Migration.As(ctx, &o, objectAsOptions)
-	if o.MaxFreeze.ValueString() == "" {
-		return 0, diags
-	}
-	d, err := time.ParseDuration(o.MaxFreeze.ValueString())
+	times, err := o.times()
 	if err != nil {
-		diags.AddError("migration.max_freeze is not a duration", sentence(err))
+		diags.AddAttributeError(path.Root("migration"), "The move's times are not usable", sentence(err))
 	}
-	return d, diags
+	return times, diags
+}
+
+// times reads the durations; it returns none where one cannot be read. A drain that does not end before writes are let go again would undo every move.
+func (o migrationModel) times() (moveTimes, error) {
+	var t moveTimes
+	for _, d := range []struct {
+		name string
+		text types.String
+		into *time.Duration
+	}{{"drain", o.Drain, &t.drain}, {"max_freeze", o.MaxFreeze, &t.maxFreeze}} {
+		if d.text.ValueString() == "" {
+			continue
+		}
+		var err error
+		if *d.into, err = time.ParseDuration(d.text.ValueString()); err != nil {
+			return moveTimes{}, fmt.Errorf("%s %q is not a duration such as `30s`", d.name, d.text.ValueString())
+		}
+	}
+	if t.maxFreeze > 0 && t.drain >= t.maxFreeze {
+		return t, fmt.Errorf("drain (%s) is part of the time for which writes are held, so it must be shorter than max_freeze (%s)", t.drain, t.maxFreeze)
+	}
+	return t, nil
 }
 
 // take makes the model say what the catalog has. open says whether the tenant's isolation model leaves the account to

@@ -116,3 +116,25 @@ func (accountNames) ValidateMap(_ context.Context, req validator.MapRequest, res
 		}
 	}
 }
+
+// moveTimesValidator checks the times of a move against each other.
+type moveTimesValidator struct{}
+
+func (moveTimesValidator) Description(context.Context) string {
+	return "drain must be shorter than max_freeze"
+}
+
+func (v moveTimesValidator) MarkdownDescription(ctx context.Context) string {
+	return v.Description(ctx)
+}
+
+func (moveTimesValidator) ValidateObject(ctx context.Context, req validator.ObjectRequest, resp *validator.ObjectResponse) {
+	if !isKnown(ctx, req.ConfigValue) || req.ConfigValue.IsNull() {
+		return
+	}
+	var o migrationModel
+	resp.Diagnostics.Append(req.ConfigValue.As(ctx, &o, objectAsOptions)...)
+	if t, err := o.times(); err != nil && t.drain > 0 { // else a duration is none, which its own validator says
+		resp.Diagnostics.AddAttributeError(req.Path.AtName("drain"), "The move's times are not usable", sentence(err))
+	}
+}

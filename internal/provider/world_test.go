@@ -288,6 +288,19 @@ func (w *world) purge(id string) {
 	}
 }
 
+// model declares an isolation model as another program does.
+func (w *world) model(m tenancy.Model) {
+	w.t.Helper()
+	ctx := context.Background()
+	err := w.catalog.Ensure(ctx)
+	if err == nil {
+		_, err = w.catalog.CreateModel(ctx, m)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // provision makes a tenant as another program does.
 func (w *world) provision(spec catalog.TenantSpec) {
 	w.t.Helper()

@@ -83,6 +83,15 @@ func (m Model) LogicalTables() []string { return slices.Sorted(maps.Keys(m.Table
 // LogicalTables returns the names of the placement's logical tables in order.
 func (p Placement) LogicalTables() []string { return slices.Sorted(maps.Keys(p)) }
 
+// String names the physical table in messages, everywhere in the same form: the account as the configuration calls it and the
+// table, then the storage account's own name where it is another one: "premium/Orders (contosopremium)".
+func (p TablePlacement) String() string {
+	if p.Storage == p.Account || p.Storage == "" {
+		return p.Account + "/" + p.Table
+	}
+	return fmt.Sprintf("%s/%s (%s)", p.Account, p.Table, p.Storage)
+}
+
 // Equal says whether both placements put the same logical tables into the same places.
 func (p Placement) Equal(o Placement) bool {
 	return maps.EqualFunc(p, o, func(a, b TablePlacement) bool {

@@ -207,3 +207,52 @@ func TestConflictFindsOtherTenantsOnly(t *testing.T) {
 		}
 	}
 }
+
+// One storage account can be reached at several addresses: the placement is the same.
+func TestPlacementsAreEqualWhateverTheirAddresses(t *testing.T) {
+	place := func(change func(*TablePlacement)) Placement {
+		tp := TablePlacement{Account: "premium", Storage: "contosopremium", Table: "Orders", URL: "https://contosopremium.table.core.windows.net/Orders",
+			Scheme: KeyScheme{Kind: SchemeTenant}, Key: "a", Range: KeyScheme{Kind: SchemeTenant}.Range("a")}
+		change(&tp)
+		return Placement{"orders": tp}
+	}
+	base := place(func(*TablePlacement) {})
+	if !base.Equal(place(func(p *TablePlacement) { p.URL = "https://private.example/Orders" })) {
+		t.Error("another address makes another placement")
+	}
+	if base["orders"].URL == "" {
+		t.Error("comparing changed the placement")
+	}
+	for name, change := range map[string]func(*TablePlacement){
+		"account":   func(p *TablePlacement) { p.Account = "home" },
+		"storage":   func(p *TablePlacement) { p.Storage = "other" },
+		"table":     func(p *TablePlacement) { p.Table = "Orders2" },
+		"key":       func(p *TablePlacement) { p.Key = "b" },
+		"scheme":    func(p *TablePlacement) { p.Scheme.Kind = SchemeNative },
+		"range":     func(p *TablePlacement) { p.Range = WholeTable() },
+		"dedicated": func(p *TablePlacement) { p.Dedicated = true },
+	} {
+		if base.Equal(place(change)) {
+			t.Errorf("another %s makes no other placement", name)
+		}
+	}
+	more := place(func(*TablePlacement) {})
+	more["invoices"] = base["orders"]
+	if base.Equal(more) || more.Equal(base) {
+		t.Error("another table makes no other placement")
+	}
+}
+
+func TestTablesAreNamedInOneForm(t *testing.T) {
+	for _, c := range []struct {
+		place TablePlacement
+		want  string
+	}{
+		{TablePlacement{Account: "premium", Storage: "contosopremium", Table: "Orders"}, "premium/Orders (contosopremium)"},
+		{TablePlacement{Account: "contoso", Storage: "contoso", Table: "Orders"}, "contoso/Orders"},
+	} {
+		if got := c.place.String(); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}

@@ -157,7 +157,7 @@ func TestATenantMovesFromTheCommandLine(t *testing.T) {
 	w := importStrikes(t)
 	to := []string{"--to", "own-account", "--account", "premium"}
 	o := w.mustRun(exitDone, append([]string{"plan", "fabrikam"}, to...)...)
-	wants(t, o.stdout, "Tenant fabrikam can move from pool to own-account. Nothing was changed.", "homeacct/Strikes -> premiumacct/Strikesfabrikam",
+	wants(t, o.stdout, "Tenant fabrikam can move from pool to own-account. Nothing was changed.", "home/Strikes (homeacct) -> premium/Strikesfabrikam (premiumacct)",
 		"next", "tenantctl migrate fabrikam --to own-account --account premium")
 	var plan migration.Plan
 	decode(t, w.mustRun(exitDone, append([]string{"plan", "fabrikam", "--json"}, to...)...).stdout, &plan)
@@ -175,7 +175,7 @@ func TestATenantMovesFromTheCommandLine(t *testing.T) {
 		t.Errorf("verification %+v", verified)
 	}
 	o = w.mustRun(exitDone, "status", "fabrikam")
-	wants(t, o.stdout, "Tenant fabrikam is active, in model own-account", "premiumacct/Strikesfabrikam", "from pool to own-account")
+	wants(t, o.stdout, "Tenant fabrikam is active, in model own-account", "premium/Strikesfabrikam (premiumacct)", "from pool to own-account")
 	var report migration.Report
 	decode(t, w.mustRun(exitDone, "purge", "fabrikam", "--json").stdout, &report)
 	if report.Purged != 2 {
@@ -255,6 +255,7 @@ func TestBadInputEndsWithOneClearError(t *testing.T) {
 	w.file("bad.csv", "tenant,n\ncontoso,1\n,2\n")
 	w.file("wrongkey.hcl", "account_name = \"homeacct\"\nendpoint = \""+w.server.Endpoint+"/homeacct\"\naccount_key = \"d3Jvbmcga2V5\"\n")
 	imports := []string{"import", "--table", "strikes", "--tenant-column", "tenant", "--file"}
+	const noSuchTenant = `tenantctl: find tenant "nobody": there is no such tenant in the catalog. tenantctl tenants lists those that there are`
 	cases := []struct {
 		args []string
 		code int
@@ -268,10 +269,11 @@ func TestBadInputEndsWithOneClearError(t *testing.T) {
 		{[]string{"plan", "nobody", "--to", "own-table"}, exitError, "nobody"},
 		{[]string{"plan", "contoso", "--to", "nothing"}, exitError, "nothing"},
 		{[]string{"plan", "contoso", "--to", "own-account", "--account", "nowhere"}, exitError, "nowhere"},
-		{[]string{"migrate", "nobody", "--to", "own-table"}, exitError, "nobody"},
-		{[]string{"status", "nobody"}, exitError, "nobody"},
-		{[]string{"verify", "nobody"}, exitError, "nobody"},
-		{[]string{"purge", "nobody"}, exitError, "nobody"},
+		{[]string{"migrate", "nobody", "--to", "own-table"}, exitError, noSuchTenant},
+		{[]string{"status", "nobody"}, exitError, noSuchTenant},
+		{[]string{"verify", "nobody"}, exitError, noSuchTenant},
+		{[]string{"purge", "nobody"}, exitError, noSuchTenant},
+		{[]string{"abort", "nobody"}, exitError, noSuchTenant},
 		{append(imports, "bad.csv"), exitError, `bad.csv:3: column "tenant": the row names no tenant`},
 		{append(imports, "missing.csv"), exitError, "missing.csv"},
 		{append(imports, "bad.txt"), exitUsage, "--format"},
@@ -410,4 +412,28 @@ func TestAnEmptyCatalogSaysWhatToDo(t *testing.T) {
 	if _, err := w.catalog.Tenant(t.Context(), "contoso"); err == nil {
 		t.Error("there is a tenant")
 	}
+}
+
+func TestATableThatIsGoneKeepsNoOtherFromBeingCounted(t *testing.T) {
+	w := importStrikes(t)
+	w.mustRun(exitDone, "migrate", "contoso", "--to", "own-table")
+	must(t, w.accounts.Home().DeleteTable(t.Context(), "Strikescontoso"))
+	o := w.mustRun(exitError, "tenants", "--count")
+	wants(t, o.stdout, "strikes=home/Strikescontoso   unknown", "strikes=home/Strikes                2", "2 tenants; not counted:", "contoso, strikes: ", "the table does not exist")
+	wants(t, o.stderr, `count the entities of tenant "contoso": home/Strikescontoso (homeacct): `)
+	var result tenantsResult
+	decode(t, w.mustRun(exitError, "tenants", "--count", "--json").stdout, &result)
+	gone, fine := result.Tenants[0], result.Tenants[1]
+	if gone.Entities != nil || gone.Tables["strikes"].Error == "" || *fine.Entities != 2 || result.Entities != nil {
+		t.Errorf("result %+v", result)
+	}
+}
+
+func TestAFileWithoutRowsIsNotPassedOverSilently(t *testing.T) {
+	w := newWorld(t)
+	w.tenant("contoso", "contoso")
+	w.file("empty.csv", "tenant,n\n")
+	o := w.mustRun(exitNothingToDo, "import", "--file", "empty.csv", "--table", "strikes", "--tenant-column", "tenant")
+	wants(t, o.stderr, "import empty.csv: the file has no rows, so nothing was written: nothing to do")
+	wants(t, o.stdout, "tenant", "0 in empty.csv")
 }

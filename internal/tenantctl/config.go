@@ -45,23 +45,19 @@ func parseConfig(file string, src []byte) (tablestorage.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	accounts, hasAccounts := attributes["accounts"]
-	catalogTable, hasCatalogTable := attributes["catalog_table"]
-	delete(attributes, "accounts")
-	delete(attributes, "catalog_table")
 	d := decoder{file: file}
-	d.account("", attributes, &cfg.Home)
-	if hasCatalogTable {
-		d.text("catalog_table", catalogTable, &cfg.CatalogTable)
-	}
-	if hasAccounts {
+	known := d.accountSetters(&cfg.Home)
+	known["catalog_table"] = d.into(&cfg.CatalogTable)
+	known["accounts"] = func(name string, v cty.Value) {
 		cfg.Accounts = map[string]tablestorage.AccountConfig{}
-		for name, value := range d.object("accounts", accounts) {
+		for alias, value := range d.object(name, v) {
 			var account tablestorage.AccountConfig
-			d.account("accounts."+name+".", d.object("accounts."+name, value), &account)
-			cfg.Accounts[name] = account
+			place := name + "." + alias
+			d.attributes(place+".", d.object(place, value), d.accountSetters(&account))
+			cfg.Accounts[alias] = account
 		}
 	}
+	d.attributes("", attributes, known)
 	return cfg, d.err
 }
 
@@ -118,9 +114,12 @@ func (d *decoder) fail(format string, args ...any) {
 	}
 }
 
-// account reads the attributes of one account; prefix is its place in the file, for errors.
-func (d *decoder) account(prefix string, attributes map[string]cty.Value, a *tablestorage.AccountConfig) {
-	d.attributes(prefix, attributes, map[string]func(name string, v cty.Value){
+// setter takes the value of an attribute; name is its place in the file, for errors.
+type setter func(name string, v cty.Value)
+
+// accountSetters are the attributes of one account.
+func (d *decoder) accountSetters(a *tablestorage.AccountConfig) map[string]setter {
+	return map[string]setter{
 		"connection_string": d.into(&a.ConnectionString),
 		"account_name":      d.into(&a.Name),
 		"account_key":       d.into(&a.Key),
@@ -131,11 +130,11 @@ func (d *decoder) account(prefix string, attributes map[string]cty.Value, a *tab
 			a.Entra = &tablestorage.EntraConfig{}
 			d.entra(name+".", d.object(name, v), a.Entra)
 		},
-	})
+	}
 }
 
 func (d *decoder) entra(prefix string, attributes map[string]cty.Value, e *tablestorage.EntraConfig) {
-	d.attributes(prefix, attributes, map[string]func(name string, v cty.Value){
+	d.attributes(prefix, attributes, map[string]setter{
 		"tenant_id":                   d.into(&e.TenantID),
 		"client_id":                   d.into(&e.ClientID),
 		"client_secret":               d.into(&e.ClientSecret),
@@ -150,7 +149,7 @@ func (d *decoder) entra(prefix string, attributes map[string]cty.Value, e *table
 }
 
 // attributes gives each attribute to its setter. null is as if the attribute were left out, as in Terraform.
-func (d *decoder) attributes(prefix string, values map[string]cty.Value, known map[string]func(name string, v cty.Value)) {
+func (d *decoder) attributes(prefix string, values map[string]cty.Value, known map[string]setter) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		set, ok := known[name]
 		v := values[name]
@@ -163,11 +162,11 @@ func (d *decoder) attributes(prefix string, values map[string]cty.Value, known m
 	}
 }
 
-func (d *decoder) into(s *string) func(string, cty.Value) {
+func (d *decoder) into(s *string) setter {
 	return func(name string, v cty.Value) { d.text(name, v, s) }
 }
 
-func (d *decoder) flagInto(b *bool) func(string, cty.Value) {
+func (d *decoder) flagInto(b *bool) setter {
 	return func(name string, v cty.Value) {
 		if v.Type() != cty.Bool {
 			d.fail("%s must be true or false", name)

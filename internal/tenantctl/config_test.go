@@ -51,6 +51,8 @@ func TestAWrongConfigurationIsNamedWithoutItsSecrets(t *testing.T) {
 	cases := []struct{ name, file, src, want string }{
 		{"block", "a.hcl", "provider \"aztenancy\" {\n account_key = \"" + secret + "\"\n}", `a.hcl:1: the file holds a block "provider"; write only the attributes`},
 		{"unknown attribute", "a.hcl", `acount_key = "` + secret + `"`, "acount_key is no attribute; there are account_key, account_name, "},
+		{"unknown attribute names all that there are", "a.hcl", `tabel = "x"`, "there are account_key, account_name, accounts, allow_http, catalog_table, connection_string, endpoint, entra, sas_token"},
+		{"unknown attribute of an account names no catalog", "a.hcl", `accounts = { x = { catalog_table = "y" } }`, "accounts.x.catalog_table is no attribute; there are account_key, account_name, allow_http, connection_string"},
 		{"unknown attribute of an account", "a.hcl", `accounts = { x = { key = "` + secret + `" } }`, "accounts.x.key is no attribute"},
 		{"number for a text", "a.hcl", `account_key = 5`, "account_key must be a text in quotes"},
 		{"text for a flag", "a.hcl", `allow_http = "` + secret + `"`, "allow_http must be true or false"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/ingest"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/migration"
 )
 
 const importHelp = `Load the rows of a CSV or NDJSON file into the tables of the tenants that the rows name.
@@ -46,6 +47,7 @@ EXIT STATUS
   2    the command line or the configuration is wrong, or a flag names a column that the file does not have
   4    incomplete: some rows are written; the same command writes the others
   5    the service is unreachable or busy; try again later
+  9    nothing to do: the file has no rows
   130  interrupted; the same command writes the rows that are left`
 
 type importOptions struct {
@@ -174,7 +176,10 @@ func runImport(ctx context.Context, env *environment, o importOptions) (err erro
 		}
 		return err
 	}
-	return writeImportReport(env, report)
+	if report.Read == 0 {
+		err = fmt.Errorf("import %s: the file has no rows, so nothing was written: %w", report.File, migration.ErrNothingToDo)
+	}
+	return errors.Join(err, writeImportReport(env, report))
 }
 
 // openInput opens the file, or copies standard input.

@@ -42,8 +42,7 @@ func writeMigrationReport(w io.Writer, r *migration.Report, title string) error 
 	d := newDescription(title, r.TenantID, r.From.Model, r.To.Model)
 	d.add("migration", "%s, %s", r.Migration, r.State)
 	for _, logical := range slices.Sorted(maps.Keys(r.To.Tables)) {
-		from, to := r.From.Tables[logical], r.To.Tables[logical]
-		d.add(logical, "%s/%s -> %s/%s", from.Storage, from.Table, to.Storage, to.Table)
+		d.add(logical, "%v -> %v", r.From.Tables[logical], r.To.Tables[logical])
 	}
 	d.add("entities", "%s, %s, in %s", ui.Count(r.Entities), ui.Bytes(r.Bytes), ui.Plural(r.Transactions, "transaction"))
 	if r.Retries > 0 {

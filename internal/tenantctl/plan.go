@@ -81,7 +81,7 @@ func writePlan(w io.Writer, p *migration.Plan, o targetOptions) error {
 		case t.CreatesTable:
 			how += ", the table is created"
 		}
-		d.add(t.Logical, "%s -> %s: %s, %s in %s; %s", t.Source, t.Target, ui.Plural(t.Entities, "entity"), ui.Bytes(t.Bytes),
+		d.add(t.Logical, "%v -> %v: %s, %s in %s; %s", p.From.Tables[t.Logical], p.To.Tables[t.Logical], ui.Plural(t.Entities, "entity"), ui.Bytes(t.Bytes),
 			ui.Plural(t.Partitions, "partition"), how)
 	}
 	d.add("entities", "%s, %s", ui.Count(p.Entities), ui.Bytes(p.Bytes))

@@ -69,7 +69,7 @@ func writeStatus(w io.Writer, s *migration.Status) error {
 	d := newDescription("Tenant %s is %s, in model %s, epoch %d.", s.TenantID, s.State, s.Model, s.Epoch)
 	for _, logical := range slices.Sorted(maps.Keys(s.Placement)) {
 		p := s.Placement[logical]
-		d.add(logical, "%s/%s, keys %s", p.Storage, p.Table, p.Range)
+		d.add(logical, "%v, keys %s", p, p.Range)
 	}
 	if err := d.write(w); err != nil {
 		return err

@@ -1,7 +1,9 @@
 package tenantctl
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -20,7 +22,7 @@ import (
 const tenantsHelp = `List the tenants of the catalog: where each is, and in which state.
 
 With --count the entities of each tenant are counted. The service has no counters, so that reads the keys of all of them:
-one request for each thousand entities.
+one request for each thousand entities. What cannot be counted is listed with the reason, and the command ends with an error.
 
 EXIT STATUS
   0    done
@@ -32,7 +34,7 @@ EXIT STATUS
 // tenantsResult is the JSON result of tenants.
 type tenantsResult struct {
 	Tenants  []tenantResult `json:"tenants"`
-	Entities *int64         `json:"entities,omitempty"` // with --count
+	Entities *int64         `json:"entities,omitempty"` // with --count, where all tenants could be counted
 }
 
 type tenantResult struct {
@@ -44,7 +46,7 @@ type tenantResult struct {
 	Migration string                 `json:"migration,omitempty"`
 	Labels    map[string]string      `json:"labels,omitempty"`
 	Tables    map[string]tableResult `json:"tables"`             // by logical name
-	Entities  *int64                 `json:"entities,omitempty"` // with --count
+	Entities  *int64                 `json:"entities,omitempty"` // with --count, where all tables could be counted
 }
 
 type tableResult struct {
@@ -53,6 +55,7 @@ type tableResult struct {
 	Table    string `json:"table"`
 	URL      string `json:"url"`
 	Entities *int64 `json:"entities,omitempty"`
+	Error    string `json:"error,omitempty"` // why it could not be counted
 }
 
 func newTenantsCommand(env *environment) *cobra.Command {
@@ -85,15 +88,18 @@ func runTenants(ctx context.Context, env *environment, count bool) error {
 	for i, t := range tenants {
 		result.Tenants[i] = newTenantResult(t)
 	}
+	var uncounted error
 	if count {
 		progress := env.progress()
 		defer progress.Close()
-		if err := countTenants(ctx, services.accounts, progress, tenants, &result); err != nil {
-			return err
-		}
+		uncounted = countTenants(ctx, services.accounts, progress, tenants, &result)
 		progress.Close()
+		if ctx.Err() != nil {
+			return uncounted
+		}
 	}
-	return write(env, result, func(w io.Writer) error { return writeTenants(w, result) })
+	err = write(env, result, func(w io.Writer) error { return writeTenants(w, result, count) })
+	return errors.Join(uncounted, err)
 }
 
 func newTenantResult(t catalog.TenantRecord) tenantResult {
@@ -105,38 +111,64 @@ func newTenantResult(t catalog.TenantRecord) tenantResult {
 	return r
 }
 
-// countTenants scans the ranges of all tenants, several at a time.
+// countTenants scans the ranges of all tenants, several at a time. A table that cannot be counted keeps no other from being
+// counted: the result has the reason, and the error says how many tenants it concerns, with the first cause.
 func countTenants(ctx context.Context, accounts *tablestorage.Accounts, progress ui.Progress, tenants []catalog.TenantRecord, result *tenantsResult) error {
 	const scans = 8
 	progress.Phase("counting")
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(scans)
+	causes := make([]error, len(tenants))
 	for i, t := range tenants {
 		group.Go(func() error {
-			var all int64
-			for logical, place := range t.Placement {
-				n, err := countRange(ctx, accounts, progress, place)
-				if err != nil {
-					return fmt.Errorf("count the entities of tenant %q in %s/%s: %w", t.ID, place.Account, place.Table, err)
-				}
-				table := result.Tenants[i].Tables[logical]
-				table.Entities = &n
-				result.Tenants[i].Tables[logical] = table
-				all += n
-			}
-			result.Tenants[i].Entities = &all
+			causes[i] = countTenant(ctx, accounts, progress, t.Placement, &result.Tenants[i])
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
+	_ = group.Wait() // no goroutine returns an error
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	var sum int64
-	for _, t := range result.Tenants {
-		sum += *t.Entities
+	var first error
+	uncounted := 0
+	for i, t := range result.Tenants {
+		if causes[i] == nil {
+			sum += *t.Entities
+		} else if uncounted++; first == nil {
+			first = fmt.Errorf("count the entities of tenant %q: %w", t.Tenant, causes[i])
+		}
 	}
-	result.Entities = &sum
-	return nil
+	switch {
+	case first == nil:
+		result.Entities = &sum
+		return nil
+	case uncounted > 1:
+		return fmt.Errorf("%w (and %s more)", first, ui.Plural(int64(uncounted-1), "tenant"))
+	}
+	return first
+}
+
+// countTenant counts the tables of one tenant, and returns the first reason why one could not be counted.
+func countTenant(ctx context.Context, accounts *tablestorage.Accounts, progress ui.Progress, p tenancy.Placement, result *tenantResult) error {
+	var all int64
+	var first error
+	for _, logical := range p.LogicalTables() {
+		n, err := countRange(ctx, accounts, progress, p[logical])
+		table := result.Tables[logical]
+		if err == nil {
+			table.Entities = &n
+			all += n
+		} else {
+			table.Error = err.Error()
+			first = cmp.Or(first, fmt.Errorf("%v: %w", p[logical], err))
+		}
+		result.Tables[logical] = table
+	}
+	if first == nil {
+		result.Entities = &all
+	}
+	return first
 }
 
 func countRange(ctx context.Context, accounts *tablestorage.Accounts, progress ui.Progress, place tenancy.TablePlacement) (int64, error) {
@@ -157,19 +189,24 @@ func countRange(ctx context.Context, accounts *tablestorage.Accounts, progress u
 }
 
 // writeTenants writes the table for people.
-func writeTenants(w io.Writer, result tenantsResult) error {
+func writeTenants(w io.Writer, result tenantsResult, counted bool) error {
 	if len(result.Tenants) == 0 {
 		_, err := fmt.Fprintln(w, "The catalog has no tenants. Declare them with the Terraform resource aztenancy_tenant.")
 		return err
 	}
 	t := ui.Table{Header: []string{"TENANT", "KEY", "MODEL", "STATE", "EPOCH", "TABLES"}, Right: map[int]bool{4: true, 6: true}}
-	if result.Entities != nil {
+	if counted {
 		t.Header = append(t.Header, "ENTITIES")
 	}
+	var reasons []string
 	for _, tenant := range result.Tenants {
 		row := []string{tenant.Tenant, tenant.Key, tenant.Model, string(tenant.State), ui.Count(tenant.Epoch), tablesText(tenant.Tables)}
-		if tenant.Entities != nil {
+		switch {
+		case tenant.Entities != nil:
 			row = append(row, ui.Count(*tenant.Entities))
+		case counted:
+			row = append(row, "unknown")
+			reasons = append(reasons, uncountedText(tenant)...)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -180,8 +217,22 @@ func writeTenants(w io.Writer, result tenantsResult) error {
 	if result.Entities != nil {
 		text += ", " + ui.Plural(*result.Entities, "entity")
 	}
+	if len(reasons) > 0 {
+		text += "; not counted:\n  " + strings.Join(reasons, "\n  ")
+	}
 	_, err := fmt.Fprintf(w, "\n%s\n", text)
 	return err
+}
+
+// uncountedText says which of a tenant's tables could not be counted, and why.
+func uncountedText(t tenantResult) []string {
+	var all []string
+	for _, logical := range slices.Sorted(maps.Keys(t.Tables)) {
+		if reason := t.Tables[logical].Error; reason != "" {
+			all = append(all, fmt.Sprintf("%s, %s: %s", t.Tenant, logical, reason))
+		}
+	}
+	return all
 }
 
 // tablesText names where each logical table is: "orders=home/Orders".
