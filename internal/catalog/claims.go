@@ -52,7 +52,7 @@ func decodeClaim(r row) (tenancy.Claim, error) {
 
 // Claim takes all claims of a tenant, one physical table after the other, each in one transaction that the head row's
 // ETag guards: of two that want overlapping ranges at once, one wins and the other gets a *ClaimConflictError. Claims that
-// the tenant has already are confirmed. After an error those on some tables may have been taken; the same call goes on.
+// the tenant has already are confirmed. In a table that is being dropped nobody can claim: *TableDroppingError. After an error those on some tables may have been taken; the same call goes on.
 //
 // The tenant's row must exist: claims of a tenant without one are abandoned, and give way to the first who wants the
 // range. Provisioner therefore writes the row before it claims, and removes it after it released.
@@ -164,7 +164,7 @@ func tableOf(claims []tenancy.Claim) string {
 }
 
 // contested returns the abandoned claims that wanted ones would displace, or a *ClaimConflictError for one that is not
-// abandoned. What is remembered of the table is read again before it says no.
+// abandoned, or a *TableDroppingError. What is remembered of the table is read again before it says no.
 func (c *Catalog) contested(ctx context.Context, t *claimTable, tenantID string, wanted []tenancy.Claim) ([]tenancy.Claim, error) {
 	fresh := !t.loaded
 	for {
@@ -174,12 +174,16 @@ func (c *Catalog) contested(ctx context.Context, t *claimTable, tenantID string,
 			}
 		}
 		displaced, conflict := t.overlapping(tenantID, wanted)
-		if conflict == nil {
+		dropping := c.dropping(t, wanted)
+		if conflict == nil && dropping == nil {
 			return nil, nil
 		}
 		if !fresh {
 			fresh, t.loaded = true, false
 			continue
+		}
+		if dropping != nil {
+			return nil, dropping
 		}
 		for _, held := range displaced {
 			gone, err := c.abandoned(ctx, held.TenantID)
@@ -194,18 +198,28 @@ func (c *Catalog) contested(ctx context.Context, t *claimTable, tenantID string,
 	}
 }
 
-// headRow returns the head row of a claim partition with its next number of changes.
-func (t *claimTable) headRow(storage, table string) *edm.Entity {
+// headRow returns the head row of a claim partition as a change makes it.
+func (t *claimTable) headRow(change claimChange) (*edm.Entity, error) {
 	w := newRow(t.partition, claimHead)
-	w.text("Storage", storage)
-	w.text("TableName", table)
+	w.text("Storage", change.storage)
+	w.text("TableName", change.table)
 	w.int64("Changes", t.changes+1)
-	return w.e
+	intents := t.drops
+	if change.drops != nil {
+		intents = *change.drops
+	}
+	if len(intents) > 0 {
+		w.json("Drops", intents)
+	}
+	return w.finish("the claims on table " + change.table)
 }
 
 // operations returns the transaction of a change: first the head row on condition of its ETag, then the claims.
 func (c *Catalog) operations(t *claimTable, change claimChange) ([]tablestorage.Operation, error) {
-	head := t.headRow(change.storage, change.table)
+	head, err := t.headRow(change)
+	if err != nil {
+		return nil, err
+	}
 	c.stamp(head)
 	ops := []tablestorage.Operation{{Kind: tablestorage.OpInsert, Entity: head}}
 	if t.head != "" {

@@ -29,13 +29,15 @@ type claimTable struct {
 	write   edm.Value       // its column Write: the change that made it
 	changes int64           // its column Changes
 	held    []tenancy.Claim // in order of their ranges, which do not overlap
+	drops   drops           // its column Drops
 }
 
 // claimChange is one transaction on the claims of a table.
 type claimChange struct {
 	storage, table string
 	add, remove    []tenancy.Claim
-	confirm        bool // send it even if there is nothing to add or remove: the head row's ETag then proves what was remembered
+	drops          *drops // nil: they stay
+	confirm        bool   // send it even if there is nothing to add or remove: the head row's ETag then proves what was remembered
 }
 
 func (c *Catalog) claimTable(partition string) *claimTable {
@@ -62,10 +64,13 @@ func (t *claimTable) unlock() { <-t.sem }
 
 // loadClaims reads a claim partition.
 func (c *Catalog) loadClaims(ctx context.Context, t *claimTable) error {
-	t.head, t.write, t.changes, t.held, t.loaded = "", edm.Value{}, 0, nil, false
+	t.head, t.write, t.changes, t.held, t.drops, t.loaded = "", edm.Value{}, 0, nil, nil, false
 	err := c.scan(ctx, partition(t.partition), "", func(r row) error {
 		if !isClaimRow(r) {
 			t.head, t.write, t.changes = r.e.ETag, r.column(colWrite, edm.GUID, false), r.int("Changes", edm.Int64)
+			if r.optionalText("Drops") != "" {
+				r.json("Drops", &t.drops)
+			}
 			return r.failure()
 		}
 		claim, err := decodeClaim(r)
@@ -132,6 +137,9 @@ func (t *claimTable) has(c tenancy.Claim) (bool, error) {
 // apply remembers a change that was made.
 func (t *claimTable) apply(change claimChange, head string) {
 	t.head, t.changes = head, t.changes+1
+	if change.drops != nil {
+		t.drops = *change.drops
+	}
 	t.held = slices.DeleteFunc(t.held, func(h tenancy.Claim) bool {
 		return slices.ContainsFunc(change.remove, func(c tenancy.Claim) bool { return claimKey(c) == claimKey(h) })
 	})

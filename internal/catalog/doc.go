@@ -21,7 +21,7 @@
 //	model      Kind, Account?, Tables (JSON), KeyScheme (JSON), Lock? Strings
 //	tenant     State, Model, Key, Placement (JSON), Labels? (JSON), Migration? Strings · Epoch Int64 · Created DateTime
 //	claim      TenantId, Key, Logical, Storage, TableName, Range (JSON) Strings
-//	head       Storage, TableName Strings · Changes Int64
+//	head       Storage, TableName, Drops? (JSON: id of a drop to the time until which nobody may claim) Strings · Changes Int64
 //	migration  TenantId, FromModel, ToModel, Source (JSON), Target (JSON), State, LeaseOwner?, Detail? (JSON) Strings ·
 //	           LeaseEpoch, Copied, Total Int64 · Created, LeaseExpires?, Ended? DateTime
 //	chunk      Logical, Range (JSON), AfterPartitionKey, AfterRowKey, Detail? (JSON) Strings · Number Int32 · Count Int64 ·

@@ -135,7 +135,7 @@ func (c *Catalog) UpdateMigration(ctx context.Context, rec MigrationRecord) (Mig
 
 // DeleteMigration removes a record that was read, after its log and its chunks; ErrChanged.
 func (c *Catalog) DeleteMigration(ctx context.Context, rec MigrationRecord) error {
-	if err := c.deleteWork(ctx, rec.ID); err != nil {
+	if err := c.deleteWork(ctx, rec); err != nil {
 		return err
 	}
 	return c.remove(ctx, migrationName(rec.ID), edm.Key{PartitionKey: migrationPartition, RowKey: rec.ID}, rec.ETag)

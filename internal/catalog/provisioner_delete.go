@@ -64,7 +64,7 @@ func (p *Provisioner) remove(ctx context.Context, rec TenantRecord, held []holdi
 		if err := p.Catalog.still(ctx, rec); err != nil {
 			return err
 		}
-		if err := p.clear(ctx, rec.ID, h.place); err != nil {
+		if err := p.clear(ctx, rec, h.place); err != nil {
 			return err
 		}
 	}

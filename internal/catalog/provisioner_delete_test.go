@@ -118,6 +118,7 @@ func TestKilledDeletionIsFinishedByTheSameCall(t *testing.T) {
 				if got := w.keys("Orders"); len(got) != 1 || w.tableExists("Ordersvictim") || w.tableExists("Invoicesvictim") {
 					t.Fatalf("%s, killed at request %d (carried out: %v): left %q", model, n, done, got)
 				}
+				w = w.operator(t).later() // a drop that was killed keeps the table's name for a while
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
@@ -96,45 +97,62 @@ func (p *Provisioner) checkEmpty(ctx context.Context, tenantID string, tp tenanc
 }
 
 // clear removes a tenant's part of a table: it drops a dedicated one, and deletes from a shared one what lies in the
-// tenant's range and nothing else.
-func (p *Provisioner) clear(ctx context.Context, tenantID string, tp tenancy.TablePlacement) error {
+// tenant's range and nothing else. It does so only for as long as the tenant's row is the given record.
+func (p *Provisioner) clear(ctx context.Context, rec TenantRecord, tp tenancy.TablePlacement) error {
 	table, err := p.Accounts.At(tp)
 	if err != nil {
 		return err
 	}
+	still := func(ctx context.Context) error { return p.Catalog.still(ctx, rec) }
 	if tp.Dedicated {
-		err = table.Client().DeleteTable(ctx, tp.Table)
+		err = p.Catalog.DropTable(ctx, table, rec.ID, time.Now().Add(dropTime), still)
 	} else {
-		err = deleteRange(ctx, table, tp.Range)
+		err = deleteRange(ctx, table, tp.Range, still)
 	}
-	if err != nil && !errors.Is(err, tablestorage.ErrTableNotFound) && !errors.Is(err, tablestorage.ErrTableBeingDeleted) {
-		return fmt.Errorf("%s: remove %v from table %s of storage account %s: %w", tenantName(tenantID), owned(tp), tp.Table, tp.Storage, err)
+	if err != nil && !errors.Is(err, tablestorage.ErrTableNotFound) {
+		return fmt.Errorf("%s: remove %v from table %s of storage account %s: %w", tenantName(rec.ID), owned(tp), tp.Table, tp.Storage, err)
 	}
 	return nil
 }
 
-// deleteRange deletes all entities of a range.
-func deleteRange(ctx context.Context, t *tablestorage.Table, r tenancy.KeyRange) error {
-	w := tablestorage.NewBatchWriter(t)
-	w.Resolve = dropGone
-	for e, err := range t.Query(ctx, tablestorage.Query{Range: &r, Select: []string{"PartitionKey", "RowKey"}}) {
-		if err != nil {
-			return err
-		}
-		if !r.Contains(e.Key()) { // whatever the service answers, nothing outside of the range is deleted
-			return fmt.Errorf("the service returned the key %q for a query of %v", e.Key(), r)
-		}
-		if err := w.Add(ctx, tablestorage.Operation{Kind: tablestorage.OpDelete, Entity: e, ETag: tablestorage.AnyETag}); err != nil {
+// maxSweeps is how often deleteRange reads a range in which entities keep changing.
+const maxSweeps = 10
+
+// deleteRange deletes all entities of a range, each in the version that was read, and asks still before each transaction:
+// a process that slept while others finished its work must not delete what the range holds now.
+func deleteRange(ctx context.Context, t *tablestorage.Table, r tenancy.KeyRange, still func(context.Context) error) error {
+	for range maxSweeps {
+		changed, err := sweep(ctx, t, r, still)
+		if err != nil || !changed {
 			return err
 		}
 	}
-	return w.Flush(ctx)
+	return fmt.Errorf("entities of %v in table %s are still being written: %w", r, t.Name(), ErrChanged)
 }
 
-// dropGone takes the deletion of an entity that is gone already out of a refused transaction.
-func dropGone(_ context.Context, ops []tablestorage.Operation, refused *tablestorage.Error) ([]tablestorage.Operation, error) {
-	if !errors.Is(refused, tablestorage.ErrNotFound) || refused.Index < 0 || refused.Index >= len(ops) {
-		return nil, refused
+// sweep is one pass of deleteRange. changed says that an entity was written between its being read and deleted.
+func sweep(ctx context.Context, t *tablestorage.Table, r tenancy.KeyRange, still func(context.Context) error) (changed bool, err error) {
+	w := tablestorage.NewBatchWriter(t)
+	w.BeforeSend = still
+	w.Resolve = func(_ context.Context, ops []tablestorage.Operation, refused *tablestorage.Error) ([]tablestorage.Operation, error) {
+		newer := errors.Is(refused, tablestorage.ErrConditionNotMet)
+		if !newer && !errors.Is(refused, tablestorage.ErrNotFound) || refused.Index < 0 || refused.Index >= len(ops) {
+			return nil, refused
+		}
+		changed = changed || newer
+		return append(ops[:refused.Index:refused.Index], ops[refused.Index+1:]...), nil
 	}
-	return append(ops[:refused.Index:refused.Index], ops[refused.Index+1:]...), nil
+	for e, err := range t.Query(ctx, tablestorage.Query{Range: &r, Select: []string{"PartitionKey", "RowKey"}}) {
+		if err != nil {
+			return false, err
+		}
+		if !r.Contains(e.Key()) { // whatever the service answers, nothing outside of the range is deleted
+			return false, fmt.Errorf("the service returned the key %q for a query of %v", e.Key(), r)
+		}
+		if err := w.Add(ctx, tablestorage.Operation{Kind: tablestorage.OpDelete, Entity: e, ETag: e.ETag}); err != nil {
+			return false, err
+		}
+	}
+	err = w.Flush(ctx)
+	return changed, err
 }

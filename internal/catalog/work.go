@@ -152,11 +152,18 @@ func (c *Catalog) Chunks(ctx context.Context, migrationID string) ([]Chunk, erro
 	return list(ctx, c, rowsOf(migrationID, chunkPrefix), "", decodeChunk)
 }
 
-// deleteWork removes the log and the chunks of a migration.
-func (c *Catalog) deleteWork(ctx context.Context, migrationID string) error {
-	r := partition(workPrefix + migrationID)
-	if err := deleteRange(ctx, c.table, r); err != nil {
-		return fmt.Errorf("delete the log of migration %s: %w", migrationID, err)
+// deleteWork removes the log and the chunks of a migration, for as long as its row is the given record.
+func (c *Catalog) deleteWork(ctx context.Context, rec MigrationRecord) error {
+	r := partition(workPrefix + rec.ID)
+	still := func(ctx context.Context) error {
+		now, err := c.Migration(ctx, rec.ID)
+		if err == nil && now.ETag != rec.ETag {
+			err = fmt.Errorf("%s: %w", migrationName(rec.ID), ErrChanged)
+		}
+		return err
+	}
+	if err := deleteRange(ctx, c.table, r, still); err != nil {
+		return fmt.Errorf("delete the log of migration %s: %w", rec.ID, err)
 	}
 	return nil
 }

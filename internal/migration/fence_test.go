@@ -23,30 +23,9 @@ type pausedRun struct {
 // that it does not notice by itself when it is taken away.
 func (w *world) pauseAt(point string, nth int, model string) *pausedRun {
 	w.t.Helper()
-	p := &pausedRun{wake: make(chan struct{}), result: make(chan error, 1)}
-	there := make(chan struct{})
-	e := w.engine("sleeper")
-	e.LeaseTTL = 12 * time.Hour
-	seen := 0
-	e.fault = func(at string) bool {
-		if at == point {
-			if seen++; seen == nth {
-				close(there)
-				<-p.wake
-			}
-		}
-		return false
-	}
-	go func() {
-		_, err := e.Run(context.Background(), "alpha", Target{Model: model}, Options{Workers: 1})
-		p.result <- err
-	}()
-	select {
-	case <-there:
-	case err := <-p.result:
-		w.t.Fatalf("the run ended before %s#%d: %v", point, nth, err)
-	}
-	return p
+	return w.pauseRunAt(point, nth, func(ctx context.Context, e *Engine) (*Report, error) {
+		return e.Run(ctx, "alpha", Target{Model: model}, Options{Workers: 1})
+	})
 }
 
 // awake lets the run go on and returns how it ends.

@@ -300,15 +300,9 @@ func (r *run) dropEmpty(ctx context.Context, s side, tenantID string) error {
 	if err := r.at("drop: before table"); err != nil {
 		return err
 	}
-	// A mover that slept must not drop a table that is in use again. The service cannot drop on a condition, so the lease
-	// is confirmed now and the request may not outlive it.
-	if err := r.j.confirm(ctx); err != nil {
+	// A mover that slept must not drop a table that is in use again: see catalog.DropTable.
+	if err := r.catalog.DropTable(ctx, s.table, tenantID, r.j.deadline(), r.j.confirm); err != nil {
 		return err
-	}
-	ctx, cancel := context.WithDeadline(ctx, r.j.deadline())
-	defer cancel()
-	if err := s.table.Client().DeleteTable(ctx, s.place.Table); err != nil && !errors.Is(err, tablestorage.ErrTableNotFound) {
-		return fmt.Errorf("drop table %s: %w", s, err)
 	}
 	return r.at("drop: after table")
 }

@@ -126,10 +126,15 @@ type hopelessError struct{ error }
 func (hopelessError) NonRetriable()   {}
 func (e hopelessError) Unwrap() error { return e.error }
 
-// discreetTransport takes the URL out of transport errors: it may hold a SAS, and errors are logged.
+// discreetTransport takes the URL out of transport errors: it may hold a SAS, and errors are logged. It sends nothing past
+// the context's deadline: a process that slept may come here before the timer that ends the context has fired. As the
+// request is signed by then, its date is before the deadline.
 type discreetTransport struct{ inner policy.Transporter }
 
 func (t discreetTransport) Do(r *http.Request) (*http.Response, error) {
+	if deadline, ok := r.Context().Deadline(); ok && isPast(deadline, time.Now()) {
+		return nil, context.DeadlineExceeded
+	}
 	resp, err := t.inner.Do(r)
 	var withURL *url.Error
 	for errors.As(err, &withURL) {
@@ -141,4 +146,10 @@ func (t discreetTransport) Do(r *http.Request) (*http.Response, error) {
 // isCanceled says whether err is the end of the caller's context.
 func isCanceled(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, ctx.Err())
+}
+
+// isPast says whether either of a time's two clocks has passed the deadline: the monotonic one stands still while a machine
+// is suspended, and the wall clock can be set back.
+func isPast(deadline, now time.Time) bool {
+	return now.After(deadline) || now.Round(0).After(deadline.Round(0))
 }

@@ -84,15 +84,23 @@ func (c *Client) CreateTable(ctx context.Context, name string) (created bool, er
 // DeleteTable drops a table and all in it. A table that is not there is ErrTableNotFound, unless an earlier try of
 // this call may have dropped it.
 func (c *Client) DeleteTable(ctx context.Context, name string) error {
-	_, err := c.do(ctx, request{
+	_, err := c.DropTable(ctx, name)
+	return err
+}
+
+// DropTable is DeleteTable for callers that must know when the request is over. settled says that each of its tries got
+// a definite answer; otherwise one may still be on its way, and drop a later table of that name.
+func (c *Client) DropTable(ctx context.Context, name string) (settled bool, err error) {
+	var tries attempts
+	_, err = c.doCounting(ctx, request{
 		operation: opDeleteTable, table: name, method: http.MethodDelete, path: tablesPath + "(" + quote(name) + ")",
 		want: []int{http.StatusNoContent},
-	})
+	}, &tries)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Retried && errors.Is(err, ErrTableNotFound) {
-		return nil
+		err = nil
 	}
-	return err
+	return !tries.uncertain, err
 }
 
 // TableExists looks a table up in any letter case and returns its name as stored. Whether the service's filter

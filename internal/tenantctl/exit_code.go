@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/ingest"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/migration"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
@@ -64,10 +65,10 @@ func exitCode(err error) int {
 	}
 }
 
-// isTemporary says whether the cause goes away by itself: another mover at work, an endpoint that does not answer,
+// isTemporary says whether the cause goes away by itself: another mover at work, a table that is being dropped, an endpoint that does not answer,
 // a service that is busy or timed out (reference §8.4).
 func isTemporary(err error) bool {
-	if as[*migration.BusyError](err) || errors.Is(err, tablestorage.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
+	if as[*migration.BusyError](err) || as[*catalog.TableDroppingError](err) || errors.Is(err, tablestorage.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
 	var refused *tablestorage.Error
