@@ -28,6 +28,9 @@ func policyResourceID(account, table, policy string) string {
 // armTable matches the Azure Resource Manager id of a table.
 var armTable = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Storage/storageAccounts/([^/]+)/tableServices/default/tables/([^/]+)$`)
 
+// errNoARMTable says what an ARM id of a table looks like.
+var errNoARMTable = errors.New("it looks like an ARM id, but not like one of a table: /subscriptions/…/storageAccounts/ACCOUNT/tableServices/default/tables/NAME")
+
 // tableSegment matches the last part of a table's address: NAME or Tables('NAME').
 var tableSegment = regexp.MustCompile(`^(?:Tables\('([^']+)'\)|([^/()']+))$`)
 
@@ -40,15 +43,12 @@ func parseTableID(accounts *tablestorage.Accounts, id string) (account, name str
 	case strings.HasPrefix(id, "/"):
 		m := armTable.FindStringSubmatch(id)
 		if m == nil {
-			return "", "", errors.New("it looks like an ARM id, but not like one of a table: /subscriptions/…/storageAccounts/ACCOUNT/tableServices/default/tables/NAME")
+			return "", "", errNoARMTable
 		}
 		name = m[2]
 		account, err = accountByStorage(accounts, m[1])
 	default:
-		account, name = tenancy.HomeAccount, id
-		if before, after, found := strings.Cut(id, "/"); found {
-			account, name = before, after
-		}
+		account, name = splitTableID(id)
 		_, err = accounts.Client(account)
 	}
 	if err != nil {

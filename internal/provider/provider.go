@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -21,6 +22,7 @@ const Address = "registry.terraform.io/aztenancy/aztenancy"
 var (
 	_ provider.Provider                   = (*aztenancyProvider)(nil)
 	_ provider.ProviderWithValidateConfig = (*aztenancyProvider)(nil)
+	_ provider.ProviderWithFunctions      = (*aztenancyProvider)(nil)
 )
 
 // New returns the constructor of the provider; version stands in the user agent of its requests.
@@ -207,6 +209,21 @@ func (p *aztenancyProvider) Resources(context.Context) []func() resource.Resourc
 func (p *aztenancyProvider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		newTenantDataSource,
+	}
+}
+
+// Functions lists the functions.
+func (p *aztenancyProvider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{
+		newBucketFunction,
+		newDecodeKeyFunction,
+		newEncodeKeyFunction,
+		newKeyRangeFunction,
+		newODataQuoteFunction,
+		newParseConnectionStringFunction,
+		newParseTableIDFunction,
+		newPartitionKeyFunction,
+		newTableNameFunction,
 	}
 }
 

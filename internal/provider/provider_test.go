@@ -56,6 +56,25 @@ func TestEverythingIsDescribedAndSecretsAreSensitive(t *testing.T) {
 	}
 }
 
+func TestEachFunctionIsDescribedAndHasAnExample(t *testing.T) {
+	p := newPlugin(t)
+	for name, f := range p.schemas.Functions {
+		if f.Summary == "" || f.Description == "" {
+			t.Errorf("%s has no summary or no description", name)
+		}
+		for _, parameter := range f.Parameters {
+			if parameter.Description == "" {
+				t.Errorf("%s: parameter %s has no description", name, parameter.Name)
+			}
+		}
+		for _, file := range []string{"examples/functions/" + name + "/function.tf", "docs/functions/" + name + ".md"} {
+			if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(file))); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
 func walkAttributes(path string, attributes []*tfprotov6.SchemaAttribute, visit func(string, *tfprotov6.SchemaAttribute)) {
 	for _, a := range attributes {
 		visit(path+"."+a.Name, a)

@@ -70,6 +70,9 @@ func (Entra) credential()     {}
 var errNoAccount = errors.New("no storage account is configured: give a connection string, or an account name with " +
 	"an account key, a SAS token or Entra; or set AZTENANCY_CONNECTION_STRING or AZURE_STORAGE_CONNECTION_STRING")
 
+// errNoCredential says what would be one.
+var errNoCredential = errors.New("give an account key, a SAS token, Entra or a connection string")
+
 // Account checks the configuration and returns the account that it describes. It reads a client certificate, if one
 // is named, and sends nothing.
 func (c AccountConfig) Account() (Account, error) {
@@ -115,7 +118,7 @@ func (c AccountConfig) credential(name string) (Credential, error) {
 	}
 	switch {
 	case given == 0:
-		return nil, fmt.Errorf("account %q has no credential: give an account key, a SAS token, Entra or a connection string", name)
+		return nil, fmt.Errorf("account %q has no credential: %w", name, errNoCredential)
 	case given > 1:
 		return nil, fmt.Errorf("account %q has more than one credential: give one of account key, SAS token and Entra", name)
 	case c.Key != "":

@@ -125,4 +125,7 @@ func escape(s string) string {
 }
 
 // quote writes a text as an OData string literal: quotes doubled, then percent-encoded for a URL.
-func quote(s string) string { return "%27" + escape(strings.ReplaceAll(s, "'", "''")) + "%27" }
+func quote(s string) string { return escape(QuoteLiteral(s)) }
+
+// QuoteLiteral writes a text as a literal of an OData filter: between single quotes, with those that it holds doubled.
+func QuoteLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

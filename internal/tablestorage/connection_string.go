@@ -31,6 +31,36 @@ func parseConnectionString(s string) (Account, error) {
 	return a, nil
 }
 
+// ConnectionStringParts is what a connection string says without its secrets.
+type ConnectionStringParts struct {
+	AccountName   string
+	TableEndpoint string // without a trailing slash
+	Credential    string // "account_key", "sas_token" or "none"
+}
+
+// DescribeConnectionString reads a connection string as ParseConnectionString does, and asks for no credential in it.
+func DescribeConnectionString(s string) (ConnectionStringParts, error) {
+	f, err := connectionFields(s)
+	if err != nil {
+		return ConnectionStringParts{}, fmt.Errorf("connection string: %w", err)
+	}
+	a, err := f.account()
+	if errors.Is(err, errNoCredential) {
+		a, err = f.bareAccount()
+	}
+	if err != nil {
+		return ConnectionStringParts{}, fmt.Errorf("connection string: %w", err)
+	}
+	parts := ConnectionStringParts{AccountName: a.Name, TableEndpoint: a.TableEndpoint, Credential: "none"}
+	switch a.Credential.(type) {
+	case SharedKey:
+		parts.Credential = "account_key"
+	case SAS:
+		parts.Credential = "sas_token"
+	}
+	return parts, nil
+}
+
 // fields of a connection string, by lower-case name.
 type fields map[string]string
 
@@ -67,20 +97,23 @@ func (f fields) account() (Account, error) {
 	default:
 		return Account{}, errors.New("UseDevelopmentStorage must be true, or left out")
 	}
+	a, err := f.bareAccount()
+	if err != nil {
+		return Account{}, err
+	}
+	c := AccountConfig{Key: f["accountkey"], SAS: f["sharedaccesssignature"]}
+	a.Credential, err = c.credential(a.Name)
+	return a, err
+}
+
+// bareAccount is the account without a credential.
+func (f fields) bareAccount() (Account, error) {
 	endpoint, err := f.endpoint()
 	if err != nil {
 		return Account{}, err
 	}
 	name, endpoint, err := resolveEndpoint(f["accountname"], endpoint, "")
-	if err != nil {
-		return Account{}, err
-	}
-	c := AccountConfig{Key: f["accountkey"], SAS: f["sharedaccesssignature"]}
-	credential, err := c.credential(name)
-	if err != nil {
-		return Account{}, err
-	}
-	return Account{Name: name, TableEndpoint: endpoint, Credential: credential}, nil
+	return Account{Name: name, TableEndpoint: endpoint}, err
 }
 
 // endpoint returns TableEndpoint, or builds it of protocol, name and suffix; "" where neither tells it.

@@ -45,6 +45,11 @@ func resolveEndpoint(name, endpoint, suffix string) (string, string, error) {
 	return name, u.String(), nil
 }
 
+// AccountOfEndpoint returns the name of the account of a table endpoint, and the endpoint in its canonical form.
+func AccountOfEndpoint(endpoint string) (name, canonical string, err error) {
+	return resolveEndpoint("", endpoint, "")
+}
+
 // parseEndpoint reads a table endpoint. Its query is never part of an error, as it may be a SAS.
 func parseEndpoint(endpoint string) (*url.URL, error) {
 	base, query, hasQuery := strings.Cut(strings.TrimSpace(endpoint), "?")

@@ -1,0 +1,3 @@
+output "decoded_key" {
+  value = provider::aztenancy::decode_key("A~2FB")
+}

@@ -1,0 +1,3 @@
+output "encoded_key" {
+  value = provider::aztenancy::encode_key("A/B")
+}

@@ -1,0 +1,3 @@
+output "filter_by_name" {
+  value = "Name eq ${provider::aztenancy::odata_quote("O'Hara")}"
+}

@@ -1,0 +1,3 @@
+output "table_endpoint" {
+  value = provider::aztenancy::parse_connection_string("UseDevelopmentStorage=true").table_endpoint
+}

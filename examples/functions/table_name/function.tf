@@ -1,0 +1,3 @@
+output "own_table" {
+  value = provider::aztenancy::table_name("Orders{tenant}", "contoso-eu")
+}
