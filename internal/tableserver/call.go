@@ -1,6 +1,7 @@
 package tableserver
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -34,7 +35,8 @@ type call struct {
 	format    format
 	prefer    preference
 	grant     *auth.Grant
-	plain     bool // an ACL or service operation: XML errors, no OData headers
+	exposed   []string // headers that the CORS rule shows to a page of another origin
+	plain     bool     // an ACL or service operation: XML errors, no OData headers
 }
 
 // serveHTTP answers one request. A panic is answered with InternalError and ends nothing else.
@@ -76,28 +78,22 @@ var versionForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 // answer finds the operation, checks the credentials and runs the handler.
 func (c *call) answer() error {
 	c.commonHeaders()
-	path := c.addressAccount()
+	o, invalid := c.read(c.addressAccount())
+	if errors.Is(invalid, errInvalidURL) {
+		return invalid // the web front end answers before anybody asks for credentials
+	}
+	if c.r.Method == http.MethodOptions {
+		return c.preflight()
+	}
+	if err := c.allowOrigin(); err != nil {
+		return err
+	}
 	var err error
-	if c.query, err = parseQuery(c.r.URL.RawQuery); err != nil {
-		return err
-	}
-	c.format = formatOf(c.r.Header, c.query)
-	if v := c.r.Header.Get("x-ms-version"); v != "" && !versionForm.MatchString(v) {
-		return errHeaderValue
-	}
-	if c.resource, err = parseResource(path); err != nil {
-		return err
-	}
-	o, err := c.operation()
-	if err != nil {
-		return err
-	}
-	c.plain = o.plain
-	if o.prefers {
-		c.prefer = preferenceOf(c.r.Header)
-	}
 	if c.grant, err = c.s.auth.Authenticate(c.r, c.account); err != nil {
 		return err
+	}
+	if invalid != nil { // a client without credentials learns nothing else
+		return invalid
 	}
 	if c.secondary && !o.read {
 		return fail("InsufficientAccountPermissions", "Write operations to the secondary location are not allowed.")
@@ -108,6 +104,30 @@ func (c *call) answer() error {
 		}
 	}
 	return o.run(c)
+}
+
+// read finds out what the request asks for, and what is wrong with the way in which it asks.
+func (c *call) read(path string) (operation, error) {
+	var err error
+	if c.query, err = parseQuery(c.r.URL.RawQuery); err != nil {
+		return operation{}, err
+	}
+	c.format = formatOf(c.r.Header, c.query)
+	if v := c.r.Header.Get("x-ms-version"); v != "" && !versionForm.MatchString(v) {
+		return operation{}, errHeaderValue
+	}
+	if c.resource, err = parseResource(path); err != nil {
+		return operation{}, err
+	}
+	o, err := c.operation()
+	if err != nil {
+		return operation{}, err
+	}
+	c.plain = o.plain
+	if o.prefers {
+		c.prefer = preferenceOf(c.r.Header)
+	}
+	return o, nil
 }
 
 // allow checks the operation against the credentials, for one entity also its key.
@@ -161,20 +181,16 @@ func (c *call) body() ([]byte, error) {
 	if c.r.ContentLength > maxBody {
 		return nil, errTooLarge
 	}
-	r := http.MaxBytesReader(c.w, c.r.Body, maxBody)
-	if n := c.r.ContentLength; n > 0 {
-		b := make([]byte, n)
-		if _, err := io.ReadFull(r, b); err != nil {
-			return nil, bodyError(err)
-		}
-		return b, nil
-	}
-	b, err := io.ReadAll(r)
-	if err != nil {
+	var b bytes.Buffer
+	b.Grow(int(min(max(c.r.ContentLength, 0), firstRead)) + bytes.MinRead)
+	if _, err := b.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, maxBody)); err != nil {
 		return nil, bodyError(err)
 	}
-	return b, nil
+	return b.Bytes(), nil
 }
+
+// firstRead bounds the memory in bytes that a request gets by its Content-Length alone; the rest follows as it comes.
+const firstRead = 64 << 10
 
 // bodyError keeps "too large" and takes every other failure for a body that the client did not finish.
 func bodyError(err error) error {

@@ -22,7 +22,7 @@ type change struct {
 func readChange(method string, at resource, h http.Header, body []byte) (change, error) {
 	c := change{table: at.table, key: at.key}
 	if at.kind == tableResource {
-		return c.insert(body)
+		return c.insert(h, body)
 	}
 	condition, conditional, err := ifMatch(h)
 	if err != nil {
@@ -54,15 +54,18 @@ func readChange(method string, at resource, h http.Header, body []byte) (change,
 }
 
 // insert reads the entity of a POST, whose keys stand in the body.
-func (c change) insert(body []byte) (change, error) {
+func (c change) insert(h http.Header, body []byte) (change, error) {
 	c.operation.Kind, c.permission = store.Insert, auth.InsertEntity
+	if isAtom(h) {
+		return c, errAtom
+	}
 	e, present, err := edm.ParseEntity(body)
 	if err != nil {
 		return c, err
 	}
 	c.operation.Entity, c.key = e, e.Key()
 	if !present.PartitionKey || !present.RowKey {
-		c.invalid = fail("PropertiesNeedValue", "The values are not specified for all properties in the entity.")
+		c.invalid = errNeedValue
 		return c, nil
 	}
 	c.invalid = e.Validate()
@@ -71,7 +74,7 @@ func (c change) insert(body []byte) (change, error) {
 
 // entityAt reads the entity of a write whose URL names the key: real clients leave the keys out of the body.
 func entityAt(key edm.Key, h http.Header, body []byte) (*edm.Entity, error) {
-	if strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "application/atom+xml") {
+	if isAtom(h) {
 		return nil, errAtom
 	}
 	e, _, err := edm.ParseEntity(body)
@@ -80,6 +83,11 @@ func entityAt(key edm.Key, h http.Header, body []byte) (*edm.Entity, error) {
 	}
 	e.PartitionKey, e.RowKey = key.PartitionKey, key.RowKey
 	return e, e.Validate()
+}
+
+// isAtom says whether a body is in the format that the service takes no more.
+func isAtom(h http.Header) bool {
+	return strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "application/atom+xml")
 }
 
 // ifMatch reads the condition of a write: "*", or a weak ETag. Any other value is refused (reference §6).

@@ -62,6 +62,7 @@ var (
 	errInvalidXML   = xmlFailure("InvalidXmlDocument", "XML specified is not syntactically valid.")
 	errTooLarge     = fail("RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
 	errMethod       = fail("MethodNotAllowed", "The resource doesn't support specified Http Verb.")
+	errNeedValue    = fail("PropertiesNeedValue", "The values are not specified for all properties in the entity.")
 	errNotFound     = fail("ResourceNotFound", "The specified resource does not exist.")
 	errInternal     = fail("InternalError", "Server encountered an internal error. Please try again after some time.")
 	errHeaderValue  = fail("InvalidHeaderValue", "The value for one of the HTTP headers is not in the correct format.")

@@ -47,14 +47,18 @@ func (c *call) getACL() error {
 	}
 	var document signedIdentifiers
 	for _, p := range t.Policies {
-		policy := &accessPolicy{Permission: p.Permission}
+		policy := accessPolicy{Permission: p.Permission}
 		if p.Start != nil {
 			policy.Start = p.Start.UTC().Format(aclTimeForm)
 		}
 		if p.Expiry != nil {
 			policy.Expiry = p.Expiry.UTC().Format(aclTimeForm)
 		}
-		document.Identifiers = append(document.Identifiers, signedIdentifier{p.ID, policy})
+		identifier := signedIdentifier{ID: p.ID}
+		if policy != (accessPolicy{}) { // an id alone comes back alone (recording)
+			identifier.Policy = &policy
+		}
+		document.Identifiers = append(document.Identifiers, identifier)
 	}
 	return c.writeXML(document)
 }
@@ -77,12 +81,11 @@ func (c *call) setACL() error {
 }
 
 func parsePolicies(body []byte) ([]store.Policy, error) {
-	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte(utf8BOM)))
-	if len(body) == 0 {
+	if len(bytes.TrimSpace(bytes.TrimPrefix(body, []byte(utf8BOM)))) == 0 {
 		return nil, nil
 	}
 	var document signedIdentifiers
-	if err := xml.Unmarshal(body, &document); err != nil || len(document.Identifiers) > maxPolicies {
+	if err := parseXML(body, &document); err != nil || len(document.Identifiers) > maxPolicies {
 		return nil, errInvalidXML
 	}
 	policies := make([]store.Policy, len(document.Identifiers))

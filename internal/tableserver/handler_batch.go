@@ -6,15 +6,13 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/auth"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/batch"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/store"
 )
-
-// maxOperations is how many changes one entity group transaction may hold.
-const maxOperations = 100
 
 // indexed is the refusal of one operation of a batch.
 type indexed struct {
@@ -65,8 +63,8 @@ func (c *call) writeBatch(body []byte) error {
 
 // transaction runs the operations together. An *indexed error is answered within the batch.
 func (c *call) transaction(ops []batch.Operation) ([]batch.Response, error) {
-	if len(ops) > maxOperations {
-		return nil, &indexed{maxOperations - 1, &failure{status: http.StatusBadRequest, code: "InvalidInput", uncached: true,
+	if len(ops) > batch.MaxOperations {
+		return nil, &indexed{batch.MaxOperations - 1, &failure{status: http.StatusBadRequest, code: "InvalidInput", uncached: true,
 			message: "The batch request operation exceeds the maximum 100 changes per change set."}}
 	}
 	changes, err := c.readChanges(ops)
@@ -115,7 +113,7 @@ func (c *call) readChanges(ops []batch.Operation) ([]change, error) {
 			return nil, err
 		}
 		switch first := changes[0]; {
-		case i > 0 && (ch.table != first.table || ch.key.PartitionKey != first.key.PartitionKey):
+		case i > 0 && (!strings.EqualFold(ch.table, first.table) || ch.key.PartitionKey != first.key.PartitionKey):
 			return nil, &indexed{i, uncached(fail("CommandsInBatchActOnDifferentPartitions",
 				"All commands in a batch must operate on same entity group."))}
 		case rows[ch.key.RowKey]:
@@ -134,10 +132,7 @@ func (c *call) readOperation(op batch.Operation) (change, error) {
 	if err != nil {
 		return change{}, err
 	}
-	at, err := parseResource(path)
-	if errors.Is(err, errInvalidURL) { // the front end does not see URLs inside a batch
-		err = fail("OutOfRangeInput", "One of the request inputs is out of range.")
-	}
+	at, err := parseInnerResource(path)
 	if err != nil {
 		return change{}, err
 	}
@@ -151,6 +146,15 @@ func (c *call) readOperation(op batch.Operation) (change, error) {
 		return change{}, errInvalidInput
 	}
 	return readChange(method, at, http.Header(op.Header), op.Body)
+}
+
+// parseInnerResource is parseResource for a URL inside a batch, which the web front end does not see.
+func parseInnerResource(path string) (resource, error) {
+	at, err := parseResource(path)
+	if errors.Is(err, errInvalidURL) {
+		err = fail("OutOfRangeInput", "One of the request inputs is out of range.")
+	}
+	return at, err
 }
 
 // uncached is the failure with the mark that it is answered without Cache-Control.
@@ -222,38 +226,48 @@ func (c *call) inner(op batch.Operation) *call {
 	return &inner
 }
 
-// batchQuery answers the single query that a batch may hold instead of a change set.
+// batchQuery answers the single query that a batch may hold instead of a change set. What is wrong with it is answered
+// within the 202, what the credentials do not allow is not.
 func (c *call) batchQuery(op batch.Operation) error {
-	path, raw, err := c.pathOf(op.URL)
-	if err != nil {
-		return err
-	}
 	r := c.r.Clone(c.r.Context())
 	r.Method, r.Header, r.Body = op.Method, http.Header(op.Header), http.NoBody
 	answer := &recorded{header: make(http.Header)}
 	inner := &call{s: c.s, w: answer, r: r, id: c.id, account: c.account, base: c.base, grant: c.grant}
-	if inner.query, err = parseQuery(raw); err != nil {
-		return err
+	permission, run, err := inner.readQuery(op.URL)
+	if err == nil {
+		if err := inner.allow(permission); err != nil {
+			return err
+		}
+		err = run(inner)
 	}
-	inner.format = formatOf(r.Header, inner.query)
-	if inner.resource, err = parseResource(path); err != nil {
-		return err
-	}
-	permission, run := auth.QueryEntities, (*call).queryEntities
-	switch inner.resource.kind {
-	case tableResource:
-	case entityResource:
-		permission, run = auth.GetEntity, (*call).getEntity
-	default:
-		return errInvalidInput
-	}
-	if err := inner.allow(permission); err != nil {
-		return err
-	}
-	if err := run(inner); err != nil {
+	if err != nil {
 		inner.fail(err)
 	}
 	return c.writeBatch(batch.AppendQuery(nil, c.id, answer.part()))
+}
+
+// readQuery finds out what the single query of a batch asks for.
+func (c *call) readQuery(rawURL string) (permission auth.Operation, run func(*call) error, err error) {
+	c.format = formatOf(c.r.Header, nil)
+	path, raw, err := c.pathOf(rawURL)
+	if err != nil {
+		return 0, nil, err
+	}
+	if c.query, err = parseQuery(raw); err != nil {
+		return 0, nil, err
+	}
+	c.format = formatOf(c.r.Header, c.query)
+	if c.resource, err = parseInnerResource(path); err != nil {
+		return 0, nil, err
+	}
+	switch c.resource.kind {
+	case tableResource:
+		return auth.QueryEntities, (*call).queryEntities, nil
+	case entityResource:
+		return auth.GetEntity, (*call).getEntity, nil
+	default:
+		return 0, nil, errInvalidInput
+	}
 }
 
 // recorded is an answer on its way into a batch.

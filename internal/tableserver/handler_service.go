@@ -1,7 +1,6 @@
 package tableserver
 
 import (
-	"bytes"
 	"encoding/xml"
 	"net/http"
 	"time"
@@ -17,11 +16,12 @@ type serviceProperties struct {
 	Cors          *corsList `xml:"Cors"`
 }
 
+// The order of the elements is that of the service's answers (recordings). A request may have them in any order.
 type logging struct {
 	Version         string
-	Delete          bool
 	Read            bool
 	Write           bool
+	Delete          bool
 	RetentionPolicy retention
 }
 
@@ -41,6 +41,7 @@ type corsList struct {
 	Rules []corsRule `xml:"CorsRule"`
 }
 
+// corsRule is a rule of Cors. Its lists have commas between their elements.
 type corsRule struct {
 	AllowedOrigins  string
 	AllowedMethods  string
@@ -48,12 +49,6 @@ type corsRule struct {
 	ExposedHeaders  string
 	MaxAgeInSeconds int
 }
-
-// maxCorsRules and maxRetentionDays are general Storage limits; unconfirmed for tables.
-const (
-	maxCorsRules     = 5
-	maxRetentionDays = 365
-)
 
 // defaultProperties are those of an account whose properties were never set.
 func defaultProperties() serviceProperties {
@@ -73,7 +68,7 @@ func (c *call) properties() (serviceProperties, error) {
 		return p, err
 	}
 	p = serviceProperties{}
-	return p, xml.Unmarshal(stored, &p)
+	return p, parseXML(stored, &p)
 }
 
 func (c *call) getServiceProperties() error {
@@ -90,9 +85,12 @@ func (c *call) setServiceProperties() error {
 		return err
 	}
 	var given serviceProperties
-	if err := xml.Unmarshal(bytes.TrimPrefix(body, []byte(utf8BOM)), &given); err != nil || !given.valid() {
+	if err := parseXML(body, &given); err != nil || !given.valid() {
 		return errInvalidXML
 	}
+	given.normalize()
+	c.s.properties.Lock()
+	defer c.s.properties.Unlock()
 	p, err := c.properties()
 	if err != nil {
 		return err
@@ -116,29 +114,6 @@ func replaceIfGiven[T any](to **T, given *T) {
 	if given != nil {
 		*to = given
 	}
-}
-
-// valid says whether the document holds a section at all, and no value that contradicts another.
-func (p *serviceProperties) valid() bool {
-	if p.Logging == nil && p.HourMetrics == nil && p.MinuteMetrics == nil && p.Cors == nil {
-		return false
-	}
-	if p.Logging != nil && !p.Logging.RetentionPolicy.valid() {
-		return false
-	}
-	for _, m := range []*metrics{p.HourMetrics, p.MinuteMetrics} {
-		if m != nil && (m.Enabled && m.IncludeAPIs == nil || !m.RetentionPolicy.valid()) {
-			return false
-		}
-	}
-	return p.Cors == nil || len(p.Cors.Rules) <= maxCorsRules
-}
-
-func (r retention) valid() bool {
-	if !r.Enabled {
-		return r.Days == 0
-	}
-	return 1 <= r.Days && r.Days <= maxRetentionDays
 }
 
 // serviceStats is the document of Get Table Service Stats.

@@ -1,7 +1,6 @@
 package tableserver
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -123,15 +122,8 @@ func (c *call) createTable() error {
 	if c.prefer != returnNoContent && c.format.refusal != nil {
 		return c.format.refusal
 	}
-	var asked struct{ TableName *string }
-	if err := json.Unmarshal(body, &asked); err != nil {
-		return errInvalidInput
-	}
-	if asked.TableName == nil {
-		return fail("PropertiesNeedValue", "The values are not specified for all properties in the entity.")
-	}
-	name := *asked.TableName
-	if err := edm.ValidateTableName(name); err != nil {
+	name, err := tableToCreate(c.r.Header, body)
+	if err != nil {
 		return err
 	}
 	if err := c.s.store.CreateTable(c.r.Context(), c.account, name); err != nil {
@@ -144,6 +136,25 @@ func (c *call) createTable() error {
 		return c.writeNothing()
 	}
 	return c.writeJSON(http.StatusCreated, c.tableElement(name))
+}
+
+// tableToCreate reads the name from the body of a Create Table, which is an entity like others.
+func tableToCreate(h http.Header, body []byte) (string, error) {
+	if isAtom(h) {
+		return "", errAtom
+	}
+	e, _, err := edm.ParseEntity(body)
+	if err != nil {
+		return "", err
+	}
+	name, ok := e.Get("TableName")
+	if !ok {
+		return "", errNeedValue
+	}
+	if name.Type() != edm.String {
+		return "", errInvalidInput
+	}
+	return name.Str(), edm.ValidateTableName(name.Str())
 }
 
 // deleteTable removes a table. Whatever the name, a table that is not there is ResourceNotFound.

@@ -44,7 +44,8 @@ func parseResource(escaped string) (resource, error) {
 		return resource{kind: batchResource}, nil
 	}
 	name, predicate, found := strings.Cut(path, "(")
-	if strings.ContainsAny(path, `/\`) {
+	tables := found && strings.EqualFold(name, "Tables") // a table of any name can be asked for
+	if !tables && strings.ContainsAny(path, `/\`) {
 		if found {
 			return resource{}, errQuerySyntax
 		}

@@ -1,6 +1,7 @@
 package tableserver
 
 import (
+	"bytes"
 	"encoding/xml"
 	"log/slog"
 	"net/http"
@@ -11,7 +12,12 @@ import (
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
 )
 
-const serverHeader = "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0"
+// The Server header of the table service, and that of the web front end, which refuses bad credentials and bad URLs
+// (recordings).
+const (
+	serverHeader   = "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0"
+	frontEndServer = "Microsoft-HTTPAPI/2.0"
+)
 
 // defaultVersion is what a request without x-ms-version is answered with.
 const defaultVersion = "2019-02-02"
@@ -53,6 +59,7 @@ func (c *call) writeJSON(status int, body []byte) error {
 // write sends a body in chunks, as the service does.
 func (c *call) write(status int, body []byte) {
 	c.set("Transfer-Encoding", "chunked")
+	c.exposeHeaders()
 	c.w.WriteHeader(status)
 	if c.r.Method != http.MethodHead {
 		_, _ = c.w.Write(body) // the client is gone if this does not work
@@ -66,10 +73,14 @@ func (c *call) writeNothing() error {
 	return nil
 }
 
-// writeEmpty answers without a body and without OData headers. The service sends Content-Length: 0 with a 204, which
-// HTTP forbids and net/http takes out again.
+// contentLengthOf204 is Content-Length as net/http lets it pass: it removes the header from a 204, in its own spelling
+// only, because HTTP forbids it there. The service sends it (recordings).
+const contentLengthOf204 = "content-length"
+
+// writeEmpty answers without a body and without OData headers.
 func (c *call) writeEmpty() {
-	c.set("Content-Length", "0")
+	c.set(contentLengthOf204, "0")
+	c.exposeHeaders()
 	c.w.WriteHeader(http.StatusNoContent)
 }
 
@@ -83,8 +94,30 @@ func (c *call) writeXML(document any) error {
 		return err
 	}
 	c.set("Content-Type", "application/xml")
-	c.write(http.StatusOK, append([]byte(utf8BOM+xmlDeclaration), body...))
+	c.write(http.StatusOK, append([]byte(utf8BOM+xmlDeclaration), closeEmpty(body)...))
 	return nil
+}
+
+// closeEmpty writes elements without content as the service does: <Cors /> for <Cors></Cors>. Text holds no ">" of its
+// own, it is escaped there.
+func closeEmpty(document []byte) []byte {
+	var out []byte
+	for {
+		i := bytes.Index(document, []byte("></"))
+		if i < 0 {
+			return append(out, document...)
+		}
+		start := bytes.LastIndexByte(document[:i], '<')
+		name := document[start+1 : i]
+		end := i + len("></") + len(name) + len(">")
+		if end <= len(document) && string(document[i+len("></"):end-1]) == string(name) {
+			out = append(append(out, document[:i]...), " />"...)
+			document = document[end:]
+			continue
+		}
+		out = append(out, document[:i+1]...)
+		document = document[i+1:]
+	}
 }
 
 const (
@@ -95,7 +128,7 @@ const (
 // fail answers with an error in the form that reference §8 gives it.
 func (c *call) fail(err error) {
 	f := failureOf(err)
-	if f.status >= http.StatusInternalServerError && f.code == "InternalError" {
+	if f == errInternal { // not the one with which the service answers filters of tables
 		c.s.log.Error("answering with InternalError", slog.Any("error", err), slog.String("request_id", c.id))
 	}
 	if f.code == frontEndCode {
@@ -105,12 +138,16 @@ func (c *call) fail(err error) {
 	if f.challenge != "" {
 		c.set("WWW-Authenticate", f.challenge)
 	}
+	if f.code == "AuthenticationFailed" || f.code == "InvalidAuthenticationInfo" {
+		c.set("Server", frontEndServer)
+	}
 	switch {
 	case f.frontDoor || c.plain:
 		body := c.errorXML(f, "m:")
 		c.set("x-ms-error-code", f.code)
 		c.set("Content-Type", "application/xml")
 		c.set("Content-Length", strconv.Itoa(len(body)))
+		c.exposeHeaders()
 		c.w.WriteHeader(f.status)
 		if c.r.Method != http.MethodHead {
 			_, _ = c.w.Write(body)
@@ -139,7 +176,7 @@ func (c *call) failureHeaders(f *failure) {
 // failFrontEnd answers as the web server in front of the service, without any x-ms header.
 func (c *call) failFrontEnd(f *failure) {
 	clear(c.w.Header())
-	c.set("Server", "Microsoft-HTTPAPI/2.0")
+	c.set("Server", frontEndServer)
 	c.set("Content-Type", "text/html; charset=us-ascii")
 	c.set("Connection", "close")
 	c.w.WriteHeader(f.status)

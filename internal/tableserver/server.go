@@ -36,6 +36,9 @@ type Server struct {
 	auth     *auth.Authenticator
 	handler  http.Handler
 	log      *slog.Logger
+	cors     corsCache
+
+	properties sync.Mutex // held while service properties are read, changed and written
 
 	mu     sync.Mutex // guards the following
 	https  []*http.Server
@@ -86,6 +89,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 const (
 	headerTimeout   = 30 * time.Second
 	readTimeout     = 2 * time.Minute
+	writeTimeout    = 5 * time.Minute // from the end of the headers to the end of the answer
 	idleTimeout     = 5 * time.Minute
 	shutdownTimeout = 15 * time.Second
 )
@@ -93,14 +97,7 @@ const (
 // Serve answers requests on l until ctx ends or Close is called, lets running requests finish, and returns nil
 // then. It closes l. The store stays open until Close.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	h := &http.Server{
-		Handler:           s.handler,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    1 << 20, // Orleans sends filters far beyond 16 KiB in the URL
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
+	h := s.httpServer()
 	fresh := &freshConns{}
 	h.ConnState = fresh.observe
 	h.RegisterOnShutdown(fresh.close)
@@ -123,6 +120,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return <-stopped
 	}
 	return nil
+}
+
+// httpServer bounds the time and the memory that one connection can take.
+func (s *Server) httpServer() *http.Server {
+	return &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    1 << 20, // Orleans sends filters far beyond 16 KiB in the URL
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
 }
 
 // shutdown lets running requests finish for a while and cuts off those that do not.

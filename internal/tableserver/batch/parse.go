@@ -21,6 +21,13 @@ type Operation struct {
 	ContentID string
 }
 
+// MaxOperations is how many changes an entity group transaction may hold (Performing entity group transactions, REST
+// reference). Parse reads one more, so that the caller can tell.
+const MaxOperations = 100
+
+// maxHeaderLines bounds what a part without end can make us keep.
+const maxHeaderLines = 100
+
 // Request is a parsed batch: the operations of its one change set, or a single query.
 type Request struct {
 	Operations []Operation
@@ -79,7 +86,9 @@ func parseChangeSet(header textproto.MIMEHeader, body []byte) (*Request, error) 
 		if op.Method == "GET" {
 			return nil, malformed("a query inside a change set")
 		}
-		r.Operations = append(r.Operations, op)
+		if r.Operations = append(r.Operations, op); len(r.Operations) > MaxOperations {
+			break // it is refused whatever follows
+		}
 	}
 	if len(r.Operations) == 0 {
 		return nil, malformed("an empty change set")
@@ -148,6 +157,7 @@ func trimLineBreak(b []byte) []byte {
 // readHeader reads header lines up to a blank line or the end.
 func readHeader(b []byte) (textproto.MIMEHeader, []byte, error) {
 	h := make(textproto.MIMEHeader)
+	lines := 0
 	for at := 0; at < len(b); {
 		end, next := lineEnd(b, at)
 		line := b[at:end]
@@ -159,6 +169,9 @@ func readHeader(b []byte) (textproto.MIMEHeader, []byte, error) {
 		name = strings.TrimSpace(name)
 		if !ok || name == "" || strings.ContainsAny(name, " \t") {
 			return nil, nil, malformed("a header line without a name")
+		}
+		if lines++; lines > maxHeaderLines {
+			return nil, nil, malformed("more header lines than any client sends")
 		}
 		h.Add(name, strings.TrimSpace(value))
 	}
@@ -172,18 +185,31 @@ func parseOperation(part textproto.MIMEHeader, b []byte) (Operation, error) {
 	}
 	b = bytes.TrimLeft(b, "\r\n")
 	end, next := lineEnd(b, 0)
-	fields := strings.Fields(string(b[:end]))
-	if len(fields) != 3 || !strings.HasPrefix(fields[2], "HTTP/") {
+	method, url, ok := requestLine(string(b[:end]))
+	if !ok {
 		return Operation{}, malformed("a part without a request line")
 	}
 	header, body, err := readHeader(b[next:])
 	if err != nil {
 		return Operation{}, err
 	}
-	op := Operation{Method: strings.ToUpper(fields[0]), URL: fields[1], Header: header, ContentID: part.Get("Content-ID")}
+	op := Operation{Method: method, URL: url, Header: header, ContentID: part.Get("Content-ID")}
 	if op.ContentID == "" {
 		op.ContentID = header.Get("Content-ID")
 	}
 	op.Body = bytes.TrimRight(body, "\r\n")
 	return op, nil
+}
+
+// requestLine reads METHOD URL HTTP/1.1. Only the outer blanks separate: a URL with blanks in it is for its reader to
+// refuse or take.
+func requestLine(line string) (method, url string, ok bool) {
+	line = strings.Trim(line, " \t")
+	method, rest, _ := strings.Cut(line, " ")
+	i := strings.LastIndexByte(rest, ' ')
+	if method == "" || i < 0 || !strings.HasPrefix(rest[i+1:], "HTTP/") {
+		return "", "", false
+	}
+	url = strings.Trim(rest[:i], " ")
+	return strings.ToUpper(method), url, url != ""
 }

@@ -11,7 +11,7 @@ import (
 // Caps that keep one request's memory and time small. Real clients send chains of thousands of comparisons, nested
 // one level deeper for each by their query builders, in URLs of more than 16 KiB.
 const (
-	maxFilterBytes = 1 << 20
+	maxFilterBytes = 512 << 10 // half of what the server takes for a URL
 	maxDepth       = 10_000
 	maxQuotedBytes = 4 << 10 // of the filter's text in an error message
 )
@@ -33,7 +33,10 @@ type parser struct {
 
 // parse reads a whole filter; nil for blank text.
 func parse(filter string) (node, error) {
-	if len(filter) > maxFilterBytes || !utf8.ValidString(filter) {
+	if len(filter) > maxFilterBytes {
+		return nil, refused(fmt.Sprintf("The $filter has %d bytes; at most %d are read.", len(filter), maxFilterBytes))
+	}
+	if !utf8.ValidString(filter) {
 		return nil, invalidInput()
 	}
 	if strings.TrimSpace(filter) == "" {
@@ -181,7 +184,7 @@ func (p *parser) parenthesized() (node, error) {
 
 func (p *parser) descend() error {
 	if p.depth++; p.depth > maxDepth {
-		return invalidInput()
+		return refused(fmt.Sprintf("The $filter nests parentheses and not deeper than %d levels.", maxDepth))
 	}
 	return nil
 }
@@ -220,9 +223,10 @@ func predicate(n node) (node, error) {
 	return n, nil
 }
 
-func invalidInput() error {
-	return &edm.Error{Code: "InvalidInput", Message: "One of the request inputs is not valid."}
-}
+func invalidInput() error { return refused("One of the request inputs is not valid.") }
+
+// refused is an InvalidInput with a text. What the service says beyond its own caps is unconfirmed.
+func refused(text string) error { return &edm.Error{Code: "InvalidInput", Message: text} }
 
 func notImplemented() error {
 	return &edm.Error{Code: "NotImplemented",

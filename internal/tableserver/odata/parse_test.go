@@ -15,6 +15,7 @@ import (
 // Texts of reference §4.2 and §8.4.
 const (
 	notImplementedText = "NotImplemented: The requested operation is not implemented on the specified resource."
+	tooDeepText        = "InvalidInput: The $filter nests parentheses and not deeper than 10000 levels."
 	invalidText        = "InvalidInput: One of the request inputs is not valid."
 )
 
@@ -58,9 +59,9 @@ func TestWhatTheServiceRefuses(t *testing.T) {
 		{"a & b", "InvalidInput: Syntax error at position 3 in 'a & b'."},
 		{"a eq \x00", "InvalidInput: Syntax error at position 6 in 'a eq \x00'."},
 		{"a eq '\xff'", invalidText},
-		{"a eq '" + strings.Repeat("x", maxFilterBytes) + "'", invalidText},
-		{strings.Repeat("(", maxDepth+1) + "a eq 1" + strings.Repeat(")", maxDepth+1), invalidText},
-		{strings.Repeat("not ", maxDepth+1) + "a eq 1", invalidText},
+		{"a eq '" + strings.Repeat("x", maxFilterBytes) + "'", "InvalidInput: The $filter has 524295 bytes; at most 524288 are read."},
+		{strings.Repeat("(", maxDepth+1) + "a eq 1" + strings.Repeat(")", maxDepth+1), tooDeepText},
+		{strings.Repeat("not ", maxDepth+1) + "a eq 1", tooDeepText},
 	} {
 		f, err := Parse(c.filter)
 		var refused *edm.Error
