@@ -208,7 +208,14 @@ func (p *aztenancyProvider) Resources(context.Context) []func() resource.Resourc
 // DataSources lists the data sources.
 func (p *aztenancyProvider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
+		newCapabilitiesDataSource,
+		newEntitiesDataSource,
+		newIsolationModelDataSource,
+		newTableDataSource,
+		newTablesDataSource,
 		newTenantDataSource,
+		newTenantUsageDataSource,
+		newTenantsDataSource,
 	}
 }
 

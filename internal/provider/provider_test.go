@@ -38,7 +38,7 @@ func TestEverythingIsDescribedAndSecretsAreSensitive(t *testing.T) {
 			if a.Description == "" {
 				t.Errorf("%s has no description", path)
 			}
-			isSecret := a.Name == "connection_string" || strings.HasSuffix(a.Name, "_key") && a.Name != "partition_key" ||
+			isSecret := a.Name == "connection_string" || strings.HasSuffix(a.Name, "_key") && a.Name != "partition_key" && a.Name != "row_key" ||
 				strings.HasSuffix(a.Name, "_token") || strings.HasSuffix(a.Name, "_secret") || strings.HasSuffix(a.Name, "_password")
 			if isSecret != a.Sensitive {
 				t.Errorf("%s: sensitive is %v, want %v", path, a.Sensitive, isSecret)
@@ -135,7 +135,7 @@ func TestSchemaDumpIsWhatTerraformPrints(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := dump.Schemas["registry.terraform.io/hashicorp/aztenancy"]
-	if s == nil || len(s.ResourceSchemas) != 4 || len(s.DataSourceSchemas) != 1 || len(s.ResourceIdentitySchemas) != 4 {
+	if s == nil || len(s.ResourceSchemas) != 4 || len(s.DataSourceSchemas) != 8 || len(s.ResourceIdentitySchemas) != 4 {
 		t.Fatalf("the dump is %s", b.String())
 	}
 	tenant := s.ResourceSchemas["aztenancy_tenant"].Block.Attributes

@@ -97,11 +97,18 @@ type tableNames map[string]string
 
 // table returns the name under which an account stores a table, and whether it has it.
 func (s *session) table(ctx context.Context, account, name string) (stored string, ok bool, err error) {
+	names, err := s.allTables(ctx, account)
+	stored, ok = names[strings.ToLower(name)]
+	return stored, ok, err
+}
+
+// allTables returns the tables of an account.
+func (s *session) allTables(ctx context.Context, account string) (tableNames, error) {
 	client, err := s.accounts.Client(account)
 	if err != nil {
-		return "", false, err
+		return nil, err
 	}
-	names, err := s.tables.get(account).get(ctx, func(ctx context.Context) (tableNames, error) {
+	return s.tables.get(account).get(ctx, func(ctx context.Context) (tableNames, error) {
 		list, err := client.Tables(ctx, "")
 		if err != nil {
 			return nil, fmt.Errorf("list the tables of account %q: %w", account, err)
@@ -112,8 +119,6 @@ func (s *session) table(ctx context.Context, account, name string) (stored strin
 		}
 		return names, nil
 	})
-	stored, ok = names[strings.ToLower(name)]
-	return stored, ok, err
 }
 
 // forgetTables is called after a write that changes the list of an account's tables.

@@ -1,0 +1,7 @@
+data "aztenancy_tables" "of_orders" {
+  prefix = "Orders"
+}
+
+output "order_tables" {
+  value = data.aztenancy_tables.of_orders.names
+}
