@@ -15,9 +15,11 @@ import (
 	"time"
 )
 
-// azuriteMain is the table service within the folder of package.json. Started by node itself, so that there is one
-// process to stop and no shell between.
-const azuriteMain = "node_modules/azurite/dist/src/table/main.js"
+// azuriteMain is a service of Azurite, table or blob, within the folder of package.json. Started by node itself, so that
+// there is one process to stop and no shell between.
+func azuriteMain(service string) string {
+	return "node_modules/azurite/dist/src/" + service + "/main.js"
+}
 
 // readyLine is what Azurite prints once it listens.
 const readyLine = "successfully"
@@ -25,9 +27,20 @@ const readyLine = "successfully"
 // errPortTaken is a port that someone else took between our look and Azurite's.
 var errPortTaken = errors.New("port taken")
 
-// StartAzurite runs the pinned Azurite in memory on a free port of this machine; it is installed by npm at the first
-// use. Without Node.js the test fails, or is skipped with -short.
+// StartAzurite runs the table service of the pinned Azurite in memory on a free port of this machine; it is installed by
+// npm at the first use. Without Node.js the test fails, or is skipped with -short.
 func StartAzurite(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	return startAzurite(t, "table", opts)
+}
+
+// StartAzuriteBlob is StartAzurite for the Blob service. Of the server's methods only Endpoint and Accounts make sense.
+func StartAzuriteBlob(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	return startAzurite(t, "blob", opts)
+}
+
+func startAzurite(t testing.TB, service string, opts []Option) *Server {
 	t.Helper()
 	o, keys := collect(opts)
 	if len(o.wraps) > 0 {
@@ -39,7 +52,7 @@ func StartAzurite(t testing.TB, opts ...Option) *Server {
 	const tries = 5
 	for range tries {
 		port := freePort(t)
-		err := runAzurite(t, node, folder, port, keys)
+		err := runAzurite(t, node, folder, service, port, keys)
 		if errors.Is(err, errPortTaken) {
 			continue
 		}
@@ -68,7 +81,7 @@ func needTool(t testing.TB, name, why string) string {
 // a folder of its own, and the first to rename it into place wins.
 func installAzurite(t testing.TB, folder string) {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(folder, azuriteMain)); err == nil {
+	if _, err := os.Stat(filepath.Join(folder, azuriteMain("table"))); err == nil {
 		return
 	}
 	npm := needTool(t, "npm", "it installs Azurite")
@@ -88,7 +101,7 @@ func installAzurite(t testing.TB, folder string) {
 		t.Fatalf("npm ci for Azurite: %v\n%s", err, out)
 	}
 	err = os.Rename(filepath.Join(private, "node_modules"), filepath.Join(folder, "node_modules"))
-	if _, there := os.Stat(filepath.Join(folder, azuriteMain)); there != nil {
+	if _, there := os.Stat(filepath.Join(folder, azuriteMain("table"))); there != nil {
 		must(t, err, "put Azurite into place")
 	}
 }
@@ -105,10 +118,10 @@ func freePort(t testing.TB) string {
 }
 
 // runAzurite starts the process and returns when it listens. It is stopped, and waited for, when the test ends.
-func runAzurite(t testing.TB, node, folder, port string, keys map[string]string) error {
+func runAzurite(t testing.TB, node, folder, service, port string, keys map[string]string) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, node, filepath.Join(folder, azuriteMain), "--inMemoryPersistence",
-		"--tableHost", "127.0.0.1", "--tablePort", port, "--skipApiVersionCheck", "--disableTelemetry", "--silent")
+	cmd := exec.CommandContext(ctx, node, filepath.Join(folder, azuriteMain(service)), "--inMemoryPersistence",
+		"--"+service+"Host", "127.0.0.1", "--"+service+"Port", port, "--skipApiVersionCheck", "--disableTelemetry", "--silent")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "AZURITE_ACCOUNTS="+accountList(keys))
 	out, in := io.Pipe()

@@ -60,6 +60,9 @@ func NewClient(a Account, o *ClientOptions) (*Client, error) {
 // AccountName returns the storage account's name.
 func (c *Client) AccountName() string { return c.account.Name }
 
+// Account returns the account, for services beside tables that its credential opens too.
+func (c *Client) Account() Account { return c.account }
+
 // Endpoint returns the table endpoint, without a trailing slash.
 func (c *Client) Endpoint() string { return c.account.TableEndpoint }
 
