@@ -106,6 +106,11 @@ func (p *Provisioner) plan(ctx context.Context, s TenantSpec) (tenantPlan, error
 	if err != nil {
 		return tenantPlan{}, err
 	}
+	return p.place(s, m)
+}
+
+// place places the tenant of a spec by its model.
+func (p *Provisioner) place(s TenantSpec, m ModelRecord) (_ tenantPlan, err error) {
 	if m.Locked {
 		return tenantPlan{}, fmt.Errorf("%s: %s is being changed or removed: wait for that, or, if it was interrupted, run it again", tenantName(s.ID), modelName(s.Model))
 	}

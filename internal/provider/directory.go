@@ -168,19 +168,8 @@ func (p *planned) deletesTenant(id string) bool {
 func (p *planned) claim(d *directory, tenantID string, wanted []tenancy.Claim) (want, held tenancy.Claim, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var others []tenancy.Claim
-	for id, claims := range d.claims {
-		if !p.deletes[id] {
-			others = append(others, claims...)
-		}
-	}
-	for id, claims := range p.claims {
-		if id != tenantID {
-			others = append(others, claims...)
-		}
-	}
 	for _, want := range wanted {
-		if held, found := tenancy.Conflict(others, want); found {
+		if held, found := p.against(d, tenantID, want); found {
 			return want, held, false
 		}
 	}
@@ -189,4 +178,24 @@ func (p *planned) claim(d *directory, tenantID string, wanted []tenancy.Claim) (
 	}
 	p.claims[tenantID] = wanted
 	return tenancy.Claim{}, tenancy.Claim{}, true
+}
+
+// against returns the first claim of another tenant, in the catalog or planned, that overlaps a wanted one.
+func (p *planned) against(d *directory, tenantID string, want tenancy.Claim) (first tenancy.Claim, found bool) {
+	look := func(claims []tenancy.Claim) {
+		if held, overlaps := tenancy.Conflict(claims, want); overlaps && (!found || held.Compare(first) < 0) {
+			first, found = held, true
+		}
+	}
+	for id, claims := range d.claims {
+		if !p.deletes[id] {
+			look(claims)
+		}
+	}
+	for id, claims := range p.claims {
+		if id != tenantID {
+			look(claims)
+		}
+	}
+	return first, found
 }

@@ -197,7 +197,7 @@ func (r *tenantResource) Create(ctx context.Context, req resource.CreateRequest,
 			AdoptTables: m.AdoptExisting.ValueBool(),
 		}
 		err = whileTableIsDeleted(ctx, func() (err error) {
-			rec, err = s.provisioner.Create(ctx, spec)
+			rec, err = s.creator.create(ctx, spec)
 			return err
 		})
 	}

@@ -29,6 +29,7 @@ type session struct {
 	accounts    *tablestorage.Accounts
 	catalog     *catalog.Catalog
 	provisioner *catalog.Provisioner
+	creator     *creator
 
 	directory cached[*directory]
 	tables    keyed[cached[tableNames]]                  // by account
@@ -41,11 +42,8 @@ type session struct {
 
 func newSession(accounts *tablestorage.Accounts) *session {
 	c := catalog.Open(accounts.Home(), accounts.CatalogTable())
-	return &session{
-		accounts:    accounts,
-		catalog:     c,
-		provisioner: &catalog.Provisioner{Catalog: c, Accounts: accounts},
-	}
+	p := &catalog.Provisioner{Catalog: c, Accounts: accounts}
+	return &session{accounts: accounts, catalog: c, provisioner: p, creator: &creator{many: p.CreateMany}}
 }
 
 // configured says whether the provider's configuration is known.
