@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/auth"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/store"
@@ -45,13 +46,21 @@ func (a Account) LogValue() slog.Value { return slog.StringValue(a.Name) }
 
 // Endpoint returns the path-style table endpoint of an account at a listening address, with a trailing slash:
 // http://127.0.0.1:10002/devstoreaccount1/.
-func Endpoint(addr net.Addr, account string) string {
-	return "http://" + addr.String() + "/" + account + "/"
+func (s *Server) Endpoint(addr net.Addr, account string) string {
+	return s.scheme() + "://" + addr.String() + "/" + account + "/"
+}
+
+func (s *Server) scheme() string {
+	if s.tls != nil {
+		return "https"
+	}
+	return "http"
 }
 
 // ConnectionString returns the connection string of an account. It holds the account key.
 func (a Account) ConnectionString(endpoint string) string {
-	return "DefaultEndpointsProtocol=http;AccountName=" + a.Name + ";AccountKey=" + a.EncodedKey() +
+	scheme, _, _ := strings.Cut(endpoint, "://")
+	return "DefaultEndpointsProtocol=" + scheme + ";AccountName=" + a.Name + ";AccountKey=" + a.EncodedKey() +
 		";TableEndpoint=" + trimSlash(endpoint) + ";"
 }
 

@@ -207,7 +207,7 @@ func (c *call) errorXML(f *failure, prefix string) []byte {
 		prefix + `message xml:lang="en-US">`)
 	_ = xml.EscapeText(&b, []byte(c.text(f, ""))) // a Builder takes everything
 	b.WriteString("</" + prefix + "message>")
-	if prefix != "" && f.code == "AuthenticationFailed" && f.detail != "" {
+	if prefix != "" && f.detail != "" && (f.code == "AuthenticationFailed" || f.code == "InvalidAuthenticationInfo") {
 		b.WriteString("<m:AuthenticationErrorDetail>")
 		_ = xml.EscapeText(&b, []byte(f.detail))
 		b.WriteString("</m:AuthenticationErrorDetail>")

@@ -44,6 +44,8 @@ var routes = map[route]operation{
 		run: (*call).getServiceProperties},
 	{serviceResource, "PUT", propertiesComp}: {permission: auth.SetServiceProperties, plain: true,
 		run: (*call).setServiceProperties},
+	{serviceResource, "POST", delegationComp}: {permission: auth.GetUserDelegationKey, plain: true,
+		run: (*call).getUserDelegationKey},
 	{serviceResource, "GET", statsComp}: {permission: auth.GetServiceStats, read: true, plain: true,
 		run: (*call).getServiceStats},
 }
@@ -52,6 +54,7 @@ var routes = map[route]operation{
 const (
 	propertiesComp = "service properties"
 	statsComp      = "service stats"
+	delegationComp = "service userdelegationkey"
 )
 
 // operation finds the route. A method that the resource has not is 405, another comp 400.

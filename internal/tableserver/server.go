@@ -2,6 +2,7 @@ package tableserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,13 @@ type Options struct {
 	InMemory bool
 	// Accounts are the accounts to answer for; none means DevAccount.
 	Accounts []Account
+	// TLS makes Serve speak HTTPS; nil is HTTP. It needs a certificate.
+	TLS *tls.Config
+	// Entra says which bearer tokens count and what for; nil refuses them.
+	Entra *auth.Entra
+	// SkipAuthentication answers every request from this machine, whatever it carries. It goes with no account whose
+	// key is given: who gives a key expects it to be asked for.
+	SkipAuthentication bool
 	// Middleware wraps the server's handler; tests count requests and inject faults with it.
 	Middleware func(http.Handler) http.Handler
 	// Logger receives what an operator must know; nil discards it.
@@ -34,9 +42,12 @@ type Server struct {
 	known    map[string]bool // names of accounts
 	store    *store.Store
 	auth     *auth.Authenticator
-	handler  http.Handler
-	log      *slog.Logger
-	cors     corsCache
+	tls      *tls.Config
+	// localOnly says why the server must not listen beyond this machine; nil when it may.
+	localOnly error
+	handler   http.Handler
+	log       *slog.Logger
+	cors      corsCache
 
 	properties sync.Mutex // held while service properties are read, changed and written
 
@@ -53,11 +64,18 @@ func New(o Options) (*Server, error) {
 	if err := CheckAccounts(o.Accounts); err != nil {
 		return nil, err
 	}
+	localOnly, err := o.checkAccess()
+	if err != nil {
+		return nil, err
+	}
 	log := o.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{log: log, known: make(map[string]bool)}
+	if localOnly != nil {
+		log.Warn("anybody on this machine has access", slog.String("because", localOnly.Error()))
+	}
+	s := &Server{log: log, known: make(map[string]bool), tls: o.TLS, localOnly: localOnly}
 	st, err := store.Open(store.Options{Dir: o.Dir, Logger: log})
 	if err != nil {
 		return nil, err
@@ -71,7 +89,8 @@ func New(o Options) (*Server, error) {
 		s.known[a.Name] = true
 		signers[i] = auth.Account{Name: a.Name, Key: auth.NewKey(a.Key)}
 	}
-	s.auth = auth.New(signers, policies{st}, time.Now)
+	s.auth = auth.New(auth.Config{Accounts: signers, Policies: policies{st}, Clock: time.Now, Entra: o.Entra,
+		SkipAuthentication: o.SkipAuthentication})
 	s.handler = http.HandlerFunc(s.serveHTTP)
 	if o.Middleware != nil {
 		s.handler = o.Middleware(s.handler)
@@ -97,6 +116,12 @@ const (
 // Serve answers requests on l until ctx ends or Close is called, lets running requests finish, and returns nil
 // then. It closes l. The store stays open until Close.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	if err := s.checkListener(l); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if s.tls != nil {
+		l = tls.NewListener(l, s.tls)
+	}
 	h := s.httpServer()
 	fresh := &freshConns{}
 	h.ConnState = fresh.observe
@@ -124,8 +149,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // httpServer bounds the time and the memory that one connection can take.
 func (s *Server) httpServer() *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true) // as the service; its headers are not those of HTTP/2
 	return &http.Server{
 		Handler:           s.handler,
+		Protocols:         protocols,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -158,6 +186,39 @@ func (s *Server) Close() error {
 		err = errors.Join(err, shutdown(h))
 	}
 	return errors.Join(err, s.store.Close())
+}
+
+// The reasons to stay on this machine.
+var (
+	errOpen     = errors.New("authentication is turned off")
+	errUnsigned = errors.New("bearer tokens are taken without a check of their signatures, as no key set is given")
+)
+
+// checkAccess says what is wrong with the options about access, and why the server must stay on this machine.
+func (o Options) checkAccess() (localOnly, err error) {
+	if o.SkipAuthentication {
+		for _, a := range o.Accounts {
+			if len(a.Key) > 0 {
+				return nil, fmt.Errorf("account %s has a key, and authentication is turned off: give up one of them", a.Name)
+			}
+		}
+		return errOpen, nil
+	}
+	if o.Entra != nil && !o.Entra.ChecksSignatures() {
+		return errUnsigned, nil
+	}
+	return nil, nil
+}
+
+// checkListener refuses to be reached from elsewhere when that would let everybody in.
+func (s *Server) checkListener(l net.Listener) error {
+	if s.localOnly == nil {
+		return nil
+	}
+	if at, ok := l.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("listen on %s: it reaches beyond this machine, and %w", l.Addr(), s.localOnly)
 }
 
 // policies shows the store's access policies to auth.

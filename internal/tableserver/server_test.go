@@ -56,7 +56,7 @@ func newClient(t testing.TB) *client {
 	t.Helper()
 	s, addr := startServer(t, Options{InMemory: true})
 	a := s.Accounts()[0]
-	return &client{t: t, account: a, endpoint: Endpoint(addr, a.Name)}
+	return &client{t: t, account: a, endpoint: s.Endpoint(addr, a.Name)}
 }
 
 // headers that a client sends when the test gives none of its own.

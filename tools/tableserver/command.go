@@ -155,7 +155,7 @@ func greeting(s *tableserver.Server, at net.Addr, secrets bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "listening address=%s endpoint=http://%s/\n", at, at)
 	for _, a := range s.Accounts() {
-		endpoint := tableserver.Endpoint(at, a.Name)
+		endpoint := s.Endpoint(at, a.Name)
 		fmt.Fprintf(&b, "account name=%s endpoint=%s", a.Name, endpoint)
 		if secrets {
 			b.WriteString(" connection_string=" + a.ConnectionString(endpoint))

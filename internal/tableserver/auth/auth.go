@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -22,17 +23,32 @@ type Policies interface {
 	AccessPolicies(ctx context.Context, account, table string) ([]Policy, error)
 }
 
+// Config says whom an Authenticator lets in.
+type Config struct {
+	Accounts []Account
+	Policies Policies
+	// Clock is the time against which skew, start and expiry are measured.
+	Clock func() time.Time
+	// Entra says which bearer tokens count; nil refuses them all, and every user delegation SAS with them.
+	Entra *Entra
+	// SkipAuthentication lets every request from this machine do everything, whatever it carries.
+	SkipAuthentication bool
+}
+
 // Authenticator checks credentials. It is safe for concurrent use.
 type Authenticator struct {
 	keys     map[string]Key
 	policies Policies
 	clock    func() time.Time
+	entra    *Entra
+	open     bool
 }
 
-// New returns an Authenticator for the accounts. clock is the time against which skew, start and expiry are measured.
-func New(accounts []Account, policies Policies, clock func() time.Time) *Authenticator {
-	a := &Authenticator{keys: make(map[string]Key, len(accounts)), policies: policies, clock: clock}
-	for _, account := range accounts {
+// New returns an Authenticator.
+func New(c Config) *Authenticator {
+	a := &Authenticator{keys: make(map[string]Key, len(c.Accounts)), policies: c.Policies, clock: c.Clock, entra: c.Entra,
+		open: c.SkipAuthentication}
+	for _, account := range c.Accounts {
 		a.keys[account.Name] = account.Key
 	}
 	return a
@@ -42,12 +58,15 @@ func New(accounts []Account, policies Policies, clock func() time.Time) *Authent
 // caller took from the host or path; r is the request as it came: method, RequestURI and headers are signed. A
 // refusal is an *Error; another error is a failure of Policies.
 func (a *Authenticator) Authenticate(r *http.Request, account string) (*Grant, error) {
+	if a.open {
+		return a.letIn(r, account)
+	}
 	key, known := a.keys[account]
 	header := r.Header.Get("Authorization")
 	sas, err := parseSAS(r.URL.RawQuery)
 	switch {
 	case header == "" && err == nil && sas == nil:
-		return nil, noCredentials(r.Header.Get("x-ms-version"))
+		return nil, a.noCredentials(r.Header.Get("x-ms-version"))
 	case !known:
 		return nil, authenticationFailed("The account does not exist here.")
 	case header == "" && err != nil:
@@ -63,10 +82,31 @@ func (a *Authenticator) Authenticate(r *http.Request, account string) (*Grant, e
 		}
 		return &Grant{scheme: SharedKey, account: account, span: keyspan.Whole()}, nil
 	case "Bearer":
-		return nil, authenticationFailed("Bearer tokens are not supported by this server.")
+		if err == nil && sas.boundToUser() { // the token says who uses the SAS, and grants nothing itself
+			return a.authenticateSAS(r, account, key, sas)
+		}
+		return a.authenticateBearer(r, account)
 	default:
 		return nil, malformedHeader()
 	}
+}
+
+// letIn is what stands in the place of every check when the operator has turned them off. It holds for this machine
+// only, whatever the server listens on.
+func (a *Authenticator) letIn(r *http.Request, account string) (*Grant, error) {
+	if _, known := a.keys[account]; !known {
+		return nil, authenticationFailed("The account does not exist here.")
+	}
+	if !fromThisMachine(r) {
+		return nil, authenticationFailed("Without authentication only this machine is answered.")
+	}
+	return &Grant{scheme: Anonymous, account: account, span: keyspan.Whole()}, nil
+}
+
+// fromThisMachine says whether the other end of the connection has a loopback address.
+func fromThisMachine(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && peer.Addr().Unmap().IsLoopback()
 }
 
 // firstChallengeVersion is the x-ms-version from which a request without credentials is answered with a challenge.
@@ -74,18 +114,32 @@ func (a *Authenticator) Authenticate(r *http.Request, account string) (*Grant, e
 const firstChallengeVersion = "2019-12-12"
 
 // noCredentials is the answer to a request without any credential. Clients of newer versions find the identity
-// provider by the challenge; this server has none, so that the tenant is the nil GUID.
-func noCredentials(version string) *Error {
+// provider by the challenge.
+func (a *Authenticator) noCredentials(version string) *Error {
 	if version < firstChallengeVersion {
 		return authenticationFailed("")
+	}
+	return a.challenged("")
+}
+
+// nilTenant is the directory in the challenge of a server that takes no bearer tokens.
+const nilTenant = "00000000-0000-0000-0000-000000000000"
+
+// challenged is the answer that names the identity provider: to a request without credentials, and to one with a
+// bearer token that does not count (reference §7.7).
+func (a *Authenticator) challenged(detail string) *Error {
+	tenant := nilTenant
+	if a.entra != nil {
+		tenant = a.entra.rules.Tenants[0]
 	}
 	return &Error{
 		Status: http.StatusUnauthorized,
 		Code:   "InvalidAuthenticationInfo",
 		Message: "Server failed to authenticate the request. Please refer to the information in the " +
 			"www-authenticate header.",
+		Detail:    detail,
 		FrontDoor: true,
-		Challenge: "Bearer authorization_uri=https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000" +
+		Challenge: "Bearer authorization_uri=https://login.microsoftonline.com/" + tenant +
 			"/oauth2/authorize resource_id=https://storage.azure.com",
 	}
 }

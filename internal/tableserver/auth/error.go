@@ -63,3 +63,13 @@ func forbidden(code, using string) *Error {
 		Message: "This request is not authorized to perform this operation" + using + ".",
 	}
 }
+
+// noACL is the answer to Get and Set Table ACL with a bearer token: they are not offered (reference §7.7, seen).
+func noACL() *Error {
+	return &Error{
+		Status:    http.StatusNotFound,
+		Code:      "ResourceNotFound",
+		Message:   "The specified resource does not exist.",
+		FrontDoor: true,
+	}
+}

@@ -12,17 +12,28 @@ type Scheme uint8
 
 // The schemes.
 const (
-	SharedKey  Scheme = iota + 1 // also SharedKeyLite
-	AccountSAS                   // signs services, resource types and permissions
-	TableSAS                     // signs one table, permissions and a key range
+	SharedKey     Scheme = iota + 1 // also SharedKeyLite
+	AccountSAS                      // signs services, resource types and permissions
+	TableSAS                        // signs one table, permissions and a key range
+	DelegationSAS                   // a table SAS that is signed with a user delegation key
+	Bearer                          // a token of Microsoft Entra
+	Anonymous                       // no credential, on a server that was told to ask for none
 )
 
 // String returns the name that storage logs use.
 func (s Scheme) String() string {
-	if s == SharedKey {
+	switch s {
+	case SharedKey:
 		return "AccountKey"
+	case Bearer:
+		return "OAuth"
+	case DelegationSAS:
+		return "DelegationSas"
+	case Anonymous:
+		return "Anonymous"
+	default:
+		return "SAS"
 	}
-	return "SAS"
 }
 
 // Grant is what an authenticated request may do. It is read-only.
@@ -31,8 +42,10 @@ type Grant struct {
 	account     string
 	types       string // account SAS: srt
 	permissions string // sp, of the token or its policy
-	table       string // table SAS: lower case
+	table       string // table and delegation SAS: lower case
 	span        keyspan.Span
+	principal   Principal // of a bearer token
+	roles       roleSet   // of the principal, or of the one that delegated
 }
 
 // Account returns the name of the account that the request may use.
@@ -43,14 +56,16 @@ func (g *Grant) Scheme() Scheme { return g.scheme }
 
 // AllowTables checks an operation on the service, on tables or on an ACL. A refusal is an *Error.
 func (g *Grant) AllowTables(op Operation) error {
-	if op == GetUserDelegationKey {
+	if op == GetUserDelegationKey && g.scheme != Bearer {
 		return authenticationFailed("Only a bearer token can ask for a user delegation key.")
 	}
 	switch g.scheme {
-	case SharedKey:
+	case SharedKey, Anonymous:
 		return nil
 	case AccountSAS:
 		return g.allowByAccountSAS(op)
+	case Bearer:
+		return g.roles.allowTables(op)
 	default:
 		return forbidden("AuthorizationFailure", "")
 	}
@@ -60,11 +75,23 @@ func (g *Grant) AllowTables(op Operation) error {
 // Range: check each key with AllowKey and clip queries with Range.
 func (g *Grant) AllowEntities(op Operation, table string) error {
 	switch g.scheme {
-	case SharedKey:
+	case SharedKey, Anonymous:
 		return nil
 	case AccountSAS:
 		return g.allowByAccountSAS(op)
+	case Bearer:
+		return g.roles.allowEntities(op, table)
+	case DelegationSAS: // what the SAS and the roles of the one who delegated both allow (reference §7.6)
+		if err := g.allowByTableSAS(op, table); err != nil {
+			return err
+		}
+		return g.roles.allowEntities(op, table)
+	default:
+		return g.allowByTableSAS(op, table)
 	}
+}
+
+func (g *Grant) allowByTableSAS(op Operation, table string) error {
 	if strings.ToLower(table) != g.table {
 		// Unconfirmed; likely, because the canonical resource of the request is another one.
 		return authenticationFailed("The signature is for another table.")

@@ -35,7 +35,7 @@ func newTestAuthenticator(t testing.TB, policies testPolicies) *Authenticator {
 		t.Fatal(err)
 	}
 	accounts := []Account{{DevelopmentAccount, key}, {"other", NewKey([]byte("another key"))}}
-	return New(accounts, policies, func() time.Time { return noon })
+	return New(Config{Accounts: accounts, Policies: policies, Clock: func() time.Time { return noon }})
 }
 
 // hmacOf signs independently of the package.

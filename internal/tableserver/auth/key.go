@@ -49,10 +49,13 @@ func (k Key) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
 func (k Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // signature returns the base64 form of HMAC-SHA256 over the text.
-func (k Key) signature(text string) string {
+func (k Key) signature(text string) string { return base64.StdEncoding.EncodeToString(k.mac(text)) }
+
+// mac returns HMAC-SHA256 over the text.
+func (k Key) mac(text string) []byte {
 	mac := hmac.New(sha256.New, []byte(k.secret))
 	_, _ = io.WriteString(mac, text)
-	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	return mac.Sum(nil)
 }
 
 // verifies says whether sig signs the text. Texts are compared, not decoded bytes: base64 has more than one spelling

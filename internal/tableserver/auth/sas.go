@@ -63,15 +63,14 @@ func (t sasToken) lines(fields ...string) string {
 
 // authenticateSAS checks a SAS: its form, its signature, then what it says about time, address and protocol.
 func (a *Authenticator) authenticateSAS(r *http.Request, account string, key Key, t sasToken) (*Grant, error) {
-	if t.has(delegationFields...) {
-		return nil, authenticationFailed("A user delegation SAS is not supported by this server.")
-	}
 	if _, err := time.Parse(time.DateOnly, t["sv"]); err != nil {
 		return nil, authenticationFailed("The field sv is missing or not a version.")
 	}
 	var grant *Grant
 	var err error
 	switch {
+	case t.has(delegationFields...):
+		grant, err = a.checkDelegationSAS(r, account, key, t)
 	case t.has("ss") && !t.has(tableFields...):
 		grant, err = checkAccountSAS(account, key, t, a.clock())
 	case t.has("tn") && !t.has("ss", "srt"):
@@ -87,6 +86,9 @@ func (a *Authenticator) authenticateSAS(r *http.Request, account string, key Key
 	}
 	return grant, nil
 }
+
+// boundToUser says whether the SAS counts only together with the bearer token of a user.
+func (t sasToken) boundToUser() bool { return t["sduoid"] != "" }
 
 // require refuses a token that lacks one of the fields.
 func (t sasToken) require(fields ...string) error {

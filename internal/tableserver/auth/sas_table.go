@@ -30,8 +30,8 @@ func (a *Authenticator) checkTableSAS(ctx context.Context, account string, key K
 	if err := t.require("tn"); err != nil {
 		return nil, err
 	}
-	if t.has("srk") && !t.has("spk") || t.has("erk") && !t.has("epk") {
-		return nil, authenticationFailed("srk needs spk, and erk needs epk.")
+	if err := t.checkRange(); err != nil {
+		return nil, err
 	}
 	if err := checkSignature(key, t, tableStringsToSign(account, t)...); err != nil {
 		return nil, err
@@ -112,6 +112,14 @@ func fieldTwice() error {
 		Detail:    "st, se and sp can each stand in the token or in its stored access policy, not in both.",
 		FrontDoor: true,
 	}
+}
+
+// checkRange refuses a row key without its partition key, which has no place in the order of keys.
+func (t sasToken) checkRange() error {
+	if t.has("srk") && !t.has("spk") || t.has("erk") && !t.has("epk") {
+		return authenticationFailed("srk needs spk, and erk needs epk.")
+	}
+	return nil
 }
 
 // span returns the keys from (spk, srk) to (epk, erk), both included. Without srk or erk the whole first or last
