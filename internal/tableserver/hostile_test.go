@@ -118,7 +118,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	}
 	go h.Serve(l)   //nolint:errcheck // ends with Close
 	defer h.Close() //nolint:errcheck // nothing is running any more
-	c := &client{t: t, account: s.Accounts()[0], endpoint: Endpoint(l.Addr(), DevAccount)}
+	c := &client{t: t, account: s.Accounts()[0], endpoint: s.Endpoint(l.Addr(), DevAccount)}
 	resp, err := http.ReadResponse(c.dial(c.request("POST", "Tables", ""), "Content-Length: 100\r\n\r\n{"), nil)
 	if err != nil || resp.StatusCode != 400 {
 		t.Errorf("half a body: %v %v", resp, err)
