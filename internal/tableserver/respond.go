@@ -205,13 +205,22 @@ func (c *call) errorXML(f *failure, prefix string) []byte {
 	}
 	b.WriteString(`="` + metadataNamespace + `"><` + prefix + "code>" + f.code + "</" + prefix + "code><" +
 		prefix + `message xml:lang="en-US">`)
-	_ = xml.EscapeText(&b, []byte(c.text(f, ""))) // a Builder takes everything
+	b.WriteString(xmlText(c.text(f, "")))
 	b.WriteString("</" + prefix + "message>")
 	if prefix != "" && f.detail != "" && (f.code == "AuthenticationFailed" || f.code == "InvalidAuthenticationInfo") {
 		b.WriteString("<m:AuthenticationErrorDetail>")
-		_ = xml.EscapeText(&b, []byte(f.detail))
+		b.WriteString(xmlText(f.detail))
 		b.WriteString("</m:AuthenticationErrorDetail>")
 	}
 	b.WriteString("</" + prefix + "error>")
 	return []byte(b.String())
+}
+
+// unescapedInText are the escapes of xml.EscapeText that text need not have and that the service does not write.
+var unescapedInText = strings.NewReplacer("&#xA;", "\n", "&#34;", `"`, "&#39;", "'")
+
+func xmlText(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+	return unescapedInText.Replace(b.String())
 }
