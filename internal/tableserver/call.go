@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -12,8 +11,10 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/auth"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/traffic"
 )
 
 // maxBody is the largest request body in bytes (Scalability targets for Table storage).
@@ -37,15 +38,19 @@ type call struct {
 	grant     *auth.Grant
 	exposed   []string // headers that the CORS rule shows to a page of another origin
 	plain     bool     // an ACL or service operation: XML errors, no OData headers
+	seen      *exchange
 }
 
 // serveHTTP answers one request. A panic is answered with InternalError and ends nothing else.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		s.healthz(w, r)
+	if beside := s.beside(r); beside != nil {
+		beside.ServeHTTP(w, r)
 		return
 	}
-	c := &call{s: s, w: w, r: r, id: newRequestID()}
+	m := &meter{ResponseWriter: w}
+	c := &call{s: s, w: m, r: r, id: newRequestID(), seen: &exchange{}}
+	c.seen.Start = time.Now()
+	defer c.finish(m)
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -62,17 +67,6 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if err := s.store.Healthy(r.Context()); err != nil {
-		s.log.Error("health check", slog.Any("error", err))
-		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, "storage does not answer\n")
-		return
-	}
-	_, _ = io.WriteString(w, "ok\n")
-}
-
 var versionForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 
 // answer finds the operation, checks the credentials and runs the handler.
@@ -83,6 +77,7 @@ func (c *call) answer() error {
 		return invalid // the web front end answers before anybody asks for credentials
 	}
 	if c.r.Method == http.MethodOptions {
+		c.seen.Operation = traffic.Preflight
 		return c.preflight()
 	}
 	if err := c.allowOrigin(); err != nil {
@@ -92,6 +87,7 @@ func (c *call) answer() error {
 	if c.grant, err = c.s.auth.Authenticate(c.r, c.account); err != nil {
 		return err
 	}
+	c.seen.Account, c.seen.Scheme = c.account, c.grant.Scheme().String()
 	if invalid != nil { // a client without credentials learns nothing else
 		return invalid
 	}
@@ -100,6 +96,11 @@ func (c *call) answer() error {
 	}
 	if o.permission != 0 {
 		if err := c.allow(o.permission); err != nil {
+			return err
+		}
+	}
+	if !o.admits {
+		if err := c.admitToAccount(); err != nil {
 			return err
 		}
 	}
@@ -124,6 +125,7 @@ func (c *call) read(path string) (operation, error) {
 		return operation{}, err
 	}
 	c.plain = o.plain
+	c.seen.Operation, c.seen.Table = o.name, c.resource.table
 	if o.prefers {
 		c.prefer = preferenceOf(c.r.Header)
 	}
@@ -157,21 +159,28 @@ func (c *call) addressAccount() string {
 		scheme = "https://"
 	}
 	path := strings.TrimPrefix(c.r.URL.EscapedPath(), "/")
-	host := c.r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if label, _, dotted := strings.Cut(host, "."); dotted && net.ParseIP(host) == nil {
-		if name, secondary := strings.CutSuffix(label, secondarySuffix); c.s.known[name] {
-			c.account, c.secondary = name, secondary
-			c.base = scheme + c.r.Host + "/"
-			return path
-		}
+	if name, secondary, found := c.s.accountOfHost(c.r.Host); found {
+		c.account, c.secondary = name, secondary
+		c.base = scheme + c.r.Host + "/"
+		return path
 	}
 	segment, rest, _ := strings.Cut(path, "/")
 	c.account, c.secondary = strings.CutSuffix(segment, secondarySuffix)
 	c.base = scheme + c.r.Host + "/" + segment + "/"
 	return rest
+}
+
+// accountOfHost takes the account from a host with or without a port.
+func (s *Server) accountOfHost(host string) (name string, secondary, found bool) {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	label, _, dotted := strings.Cut(host, ".")
+	if !dotted || net.ParseIP(host) != nil {
+		return "", false, false
+	}
+	name, secondary = strings.CutSuffix(label, secondarySuffix)
+	return name, secondary, s.known[name]
 }
 
 const secondarySuffix = "-secondary"
@@ -183,9 +192,10 @@ func (c *call) body() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.Grow(int(min(max(c.r.ContentLength, 0), firstRead)) + bytes.MinRead)
-	if _, err := b.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, maxBody)); err != nil {
+	if _, err := b.ReadFrom(http.MaxBytesReader(c.connection(), c.r.Body, maxBody)); err != nil {
 		return nil, bodyError(err)
 	}
+	c.seen.BytesIn = int64(b.Len())
 	return b.Bytes(), nil
 }
 

@@ -73,11 +73,13 @@ func (c *call) setACL() error {
 	if err != nil {
 		return err
 	}
-	if err := c.s.store.SetPolicies(c.r.Context(), c.account, c.resource.table, policies); err != nil {
+	err = c.s.delayed.replace(c.account,
+		func() (store.Table, error) { return c.s.store.Table(c.r.Context(), c.account, c.resource.table) },
+		func() error { return c.s.store.SetPolicies(c.r.Context(), c.account, c.resource.table, policies) })
+	if err != nil {
 		return err
 	}
-	c.writeEmpty()
-	return nil
+	return c.writeEmpty()
 }
 
 func parsePolicies(body []byte) ([]store.Policy, error) {

@@ -55,6 +55,9 @@ func (c *call) batch() error {
 }
 
 func (c *call) writeBatch(body []byte) error {
+	if err := c.beforeAnswer(); err != nil {
+		return err
+	}
 	c.odataHeaders()
 	c.set("Content-Type", "multipart/mixed; boundary="+batch.BatchBoundary(c.id))
 	c.write(http.StatusAccepted, body)
@@ -81,6 +84,9 @@ func (c *call) transaction(ops []batch.Operation) ([]batch.Response, error) {
 			return nil, &indexed{i, ch.invalid}
 		}
 		group[i] = ch.operation
+	}
+	if err := c.admit(t.Name, changes[0].key.PartitionKey, len(group)); err != nil {
+		return nil, refusedInBatch(err)
 	}
 	stored, err := c.s.store.Apply(c.r.Context(), t, group)
 	var refused *store.OperationError
@@ -197,6 +203,7 @@ func (c *call) donePart(op batch.Operation, ch change, table string, e *edm.Enti
 // failedPart is the one answer to a change set of which nothing was done.
 func (c *call) failedPart(at *indexed, ops []batch.Operation) batch.Response {
 	f := failureOf(at.err)
+	c.seen.Status, c.seen.ErrorCode = f.status, f.code
 	op := ops[min(at.index, len(ops)-1)]
 	p := batch.Response{Status: f.status}
 	p.Header = append(p.Header, batch.Field{Name: "X-Content-Type-Options", Value: "nosniff"})
@@ -232,7 +239,7 @@ func (c *call) batchQuery(op batch.Operation) error {
 	r := c.r.Clone(c.r.Context())
 	r.Method, r.Header, r.Body = op.Method, http.Header(op.Header), http.NoBody
 	answer := &recorded{header: make(http.Header)}
-	inner := &call{s: c.s, w: answer, r: r, id: c.id, account: c.account, base: c.base, grant: c.grant}
+	inner := &call{s: c.s, w: answer, r: r, id: c.id, account: c.account, base: c.base, grant: c.grant, seen: c.seen}
 	permission, run, err := inner.readQuery(op.URL)
 	if err == nil {
 		if err := inner.allow(permission); err != nil {

@@ -40,6 +40,10 @@ func (c *call) writeEntity() error {
 	if answersWithBody && c.format.refusal != nil {
 		return c.format.refusal
 	}
+	c.seen.Operation = entityOperations[ch.permission]
+	if err := c.admit(t.Name, ch.key.PartitionKey, 1); err != nil {
+		return err
+	}
 	stored, err := c.s.store.Apply(c.r.Context(), t, []store.Operation{ch.operation})
 	if err != nil {
 		return err
@@ -70,6 +74,9 @@ func (c *call) getEntity() error {
 	}
 	t, err := c.s.store.Table(c.r.Context(), c.account, c.resource.table)
 	if err != nil {
+		return err
+	}
+	if err := c.admit(t.Name, c.resource.key.PartitionKey, 1); err != nil {
 		return err
 	}
 	e, err := c.s.store.Get(c.r.Context(), t, c.resource.key)
@@ -167,16 +174,29 @@ func (c *call) startOfPage() (keyspan.Bound, error) {
 
 // fillPage appends matching entities until the page is full, and returns the key at which the next page starts.
 func (c *call) fillPage(p *page, t store.Table, filter *odata.Filter, within keyspan.Span, names []string) (*edm.Key, error) {
+	var spans []keyspan.Span
 	for _, span := range filter.KeySpans() {
-		span = span.Intersect(within)
-		if span.Empty() {
-			continue
+		if span = span.Intersect(within); !span.Empty() {
+			spans = append(spans, span)
 		}
+	}
+	passing, err := c.startPassage(t.Name, onlyPartition(spans))
+	if err != nil {
+		return nil, err
+	}
+	defer passing.end()
+	for _, span := range spans {
 		for e, err := range c.s.store.Scan(c.r.Context(), t, span) {
 			if err != nil {
 				return nil, err
 			}
 			if p.full() {
+				key := e.Key()
+				return &key, nil
+			}
+			if more, err := passing.over(e.Key()); err != nil {
+				return nil, err
+			} else if !more {
 				key := e.Key()
 				return &key, nil
 			}

@@ -106,6 +106,9 @@ func (c *call) setServiceProperties() error {
 	if err := c.s.store.SetProperties(c.r.Context(), c.account, text); err != nil {
 		return err
 	}
+	if err := c.beforeAnswer(); err != nil {
+		return err
+	}
 	c.write(http.StatusAccepted, nil)
 	return nil
 }

@@ -126,6 +126,10 @@ func (c *call) createTable() error {
 	if err != nil {
 		return err
 	}
+	c.seen.Table = name
+	if err := c.admitToAccount(); err != nil {
+		return err
+	}
 	if err := c.s.store.CreateTable(c.r.Context(), c.account, name); err != nil {
 		return err
 	}

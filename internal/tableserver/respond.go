@@ -50,6 +50,9 @@ func (c *call) odataHeaders() {
 
 // writeJSON answers with a body in the negotiated level.
 func (c *call) writeJSON(status int, body []byte) error {
+	if err := c.beforeAnswer(); err != nil {
+		return err
+	}
 	c.odataHeaders()
 	c.set("Content-Type", c.format.contentType())
 	c.write(status, body)
@@ -69,8 +72,7 @@ func (c *call) write(status int, body []byte) {
 // writeNothing answers an OData operation without a body.
 func (c *call) writeNothing() error {
 	c.odataHeaders()
-	c.writeEmpty()
-	return nil
+	return c.writeEmpty()
 }
 
 // contentLengthOf204 is Content-Length as net/http lets it pass: it removes the header from a 204, in its own spelling
@@ -78,10 +80,14 @@ func (c *call) writeNothing() error {
 const contentLengthOf204 = "content-length"
 
 // writeEmpty answers without a body and without OData headers.
-func (c *call) writeEmpty() {
+func (c *call) writeEmpty() error {
+	if err := c.beforeAnswer(); err != nil {
+		return err
+	}
 	c.set(contentLengthOf204, "0")
 	c.exposeHeaders()
 	c.w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 // utf8BOM begins the XML bodies of the service.
@@ -91,6 +97,9 @@ const utf8BOM = "\ufeff"
 func (c *call) writeXML(document any) error {
 	body, err := xml.Marshal(document)
 	if err != nil {
+		return err
+	}
+	if err := c.beforeAnswer(); err != nil {
 		return err
 	}
 	c.set("Content-Type", "application/xml")
@@ -128,6 +137,7 @@ const (
 // fail answers with an error in the form that reference §8 gives it.
 func (c *call) fail(err error) {
 	f := failureOf(err)
+	c.seen.ErrorCode = f.code
 	if f == errInternal { // not the one with which the service answers filters of tables
 		c.s.log.Error("answering with InternalError", slog.Any("error", err), slog.String("request_id", c.id))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/auth"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/traffic"
 )
 
 // operation is what a request asks for.
@@ -14,6 +15,8 @@ type operation struct {
 	plain      bool           // not OData: XML, and no Cache-Control
 	prefers    bool           // Prefer counts
 	run        func(*call) error
+	name       traffic.Operation // of a write of one entity the handler knows better
+	admits     bool              // the handler calls admit, because only it knows what is touched
 }
 
 // route names the request that leads to an operation: resource, method and the comp parameter.
@@ -25,29 +28,39 @@ type route struct {
 
 // routes is the operation table of reference §1.2.
 var routes = map[route]operation{
-	{tablesResource, "GET", ""}:    {permission: auth.QueryTables, read: true, run: (*call).queryTables},
-	{tablesResource, "POST", ""}:   {permission: auth.CreateTable, prefers: true, run: (*call).createTable},
-	{tableEntry, "GET", ""}:        {permission: auth.QueryTables, read: true, run: (*call).getTable},
-	{tableEntry, "DELETE", ""}:     {permission: auth.DeleteTable, run: (*call).deleteTable},
-	{tableResource, "GET", "acl"}:  {permission: auth.GetTableACL, read: true, plain: true, run: (*call).getACL},
-	{tableResource, "HEAD", "acl"}: {permission: auth.GetTableACL, read: true, plain: true, run: (*call).getACL},
-	{tableResource, "PUT", "acl"}:  {permission: auth.SetTableACL, plain: true, run: (*call).setACL},
-	{tableResource, "GET", ""}:     {permission: auth.QueryEntities, read: true, run: (*call).queryEntities},
-	{tableResource, "POST", ""}:    {permission: auth.InsertEntity, prefers: true, run: (*call).writeEntity},
-	{entityResource, "GET", ""}:    {permission: auth.GetEntity, read: true, run: (*call).getEntity},
-	{entityResource, "PUT", ""}:    {run: (*call).writeEntity},
-	{entityResource, "PATCH", ""}:  {run: (*call).writeEntity},
-	{entityResource, "MERGE", ""}:  {run: (*call).writeEntity},
-	{entityResource, "DELETE", ""}: {permission: auth.DeleteEntity, run: (*call).writeEntity},
-	{batchResource, "POST", ""}:    {read: true, run: (*call).batch},
+	{tablesResource, "GET", ""}: {permission: auth.QueryTables, read: true,
+		run: (*call).queryTables, name: traffic.QueryTables},
+	{tablesResource, "POST", ""}: {permission: auth.CreateTable, prefers: true,
+		run: (*call).createTable, name: traffic.CreateTable, admits: true},
+	{tableEntry, "GET", ""}: {permission: auth.QueryTables, read: true,
+		run: (*call).getTable, name: traffic.QueryTable},
+	{tableEntry, "DELETE", ""}: {permission: auth.DeleteTable, run: (*call).deleteTable, name: traffic.DeleteTable},
+	{tableResource, "GET", "acl"}: {permission: auth.GetTableACL, read: true, plain: true,
+		run: (*call).getACL, name: traffic.GetTableACL},
+	{tableResource, "HEAD", "acl"}: {permission: auth.GetTableACL, read: true, plain: true,
+		run: (*call).getACL, name: traffic.GetTableACL},
+	{tableResource, "PUT", "acl"}: {permission: auth.SetTableACL, plain: true,
+		run: (*call).setACL, name: traffic.SetTableACL},
+	{tableResource, "GET", ""}: {permission: auth.QueryEntities, read: true,
+		run: (*call).queryEntities, name: traffic.QueryEntities, admits: true},
+	{tableResource, "POST", ""}: {permission: auth.InsertEntity, prefers: true,
+		run: (*call).writeEntity, name: traffic.InsertEntity, admits: true},
+	{entityResource, "GET", ""}: {permission: auth.GetEntity, read: true,
+		run: (*call).getEntity, name: traffic.QueryEntity, admits: true},
+	{entityResource, "PUT", ""}:   {run: (*call).writeEntity, name: traffic.UpdateEntity, admits: true},
+	{entityResource, "PATCH", ""}: {run: (*call).writeEntity, name: traffic.MergeEntity, admits: true},
+	{entityResource, "MERGE", ""}: {run: (*call).writeEntity, name: traffic.MergeEntity, admits: true},
+	{entityResource, "DELETE", ""}: {permission: auth.DeleteEntity,
+		run: (*call).writeEntity, name: traffic.DeleteEntity, admits: true},
+	{batchResource, "POST", ""}: {read: true, run: (*call).batch, name: traffic.Batch, admits: true},
 	{serviceResource, "GET", propertiesComp}: {permission: auth.GetServiceProperties, read: true, plain: true,
-		run: (*call).getServiceProperties},
+		run: (*call).getServiceProperties, name: traffic.GetProperties},
 	{serviceResource, "PUT", propertiesComp}: {permission: auth.SetServiceProperties, plain: true,
-		run: (*call).setServiceProperties},
+		run: (*call).setServiceProperties, name: traffic.SetProperties},
 	{serviceResource, "POST", delegationComp}: {permission: auth.GetUserDelegationKey, plain: true,
-		run: (*call).getUserDelegationKey},
+		run: (*call).getUserDelegationKey, name: traffic.GetUserDelegationKey},
 	{serviceResource, "GET", statsComp}: {permission: auth.GetServiceStats, read: true, plain: true,
-		run: (*call).getServiceStats},
+		run: (*call).getServiceStats, name: traffic.GetStats},
 }
 
 // The comp parameters of service operations, with the restype that they need.

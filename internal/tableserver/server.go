@@ -34,6 +34,8 @@ type Options struct {
 	Middleware func(http.Handler) http.Handler
 	// Logger receives what an operator must know; nil discards it.
 	Logger *slog.Logger
+	// Testing is for people who test.
+	Testing Testing
 }
 
 // Server answers the Azure Table protocol. It is safe for concurrent use.
@@ -48,6 +50,7 @@ type Server struct {
 	handler   http.Handler
 	log       *slog.Logger
 	cors      corsCache
+	instruments
 
 	properties sync.Mutex // held while service properties are read, changed and written
 
@@ -64,6 +67,9 @@ func New(o Options) (*Server, error) {
 	if err := CheckAccounts(o.Accounts); err != nil {
 		return nil, err
 	}
+	if err := o.Testing.Check(); err != nil {
+		return nil, err
+	}
 	localOnly, err := o.checkAccess()
 	if err != nil {
 		return nil, err
@@ -75,7 +81,7 @@ func New(o Options) (*Server, error) {
 	if localOnly != nil {
 		log.Warn("anybody on this machine has access", slog.String("because", localOnly.Error()))
 	}
-	s := &Server{log: log, known: make(map[string]bool), tls: o.TLS, localOnly: localOnly}
+	s := &Server{log: log, known: make(map[string]bool), tls: o.TLS, localOnly: localOnly, instruments: o.Testing.start()}
 	st, err := store.Open(store.Options{Dir: o.Dir, Logger: log})
 	if err != nil {
 		return nil, err
@@ -89,7 +95,7 @@ func New(o Options) (*Server, error) {
 		s.known[a.Name] = true
 		signers[i] = auth.Account{Name: a.Name, Key: auth.NewKey(a.Key)}
 	}
-	s.auth = auth.New(auth.Config{Accounts: signers, Policies: policies{st}, Clock: time.Now, Entra: o.Entra,
+	s.auth = auth.New(auth.Config{Accounts: signers, Policies: policies{st, s.delayed}, Clock: time.Now, Entra: o.Entra,
 		SkipAuthentication: o.SkipAuthentication})
 	s.handler = http.HandlerFunc(s.serveHTTP)
 	if o.Middleware != nil {
@@ -126,6 +132,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	fresh := &freshConns{}
 	h.ConnState = fresh.observe
 	h.RegisterOnShutdown(fresh.close)
+	h.RegisterOnShutdown(s.stop)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -181,6 +188,7 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.closed = true
+	s.stop()
 	var err error
 	for _, h := range s.https {
 		err = errors.Join(err, shutdown(h))
@@ -219,29 +227,4 @@ func (s *Server) checkListener(l net.Listener) error {
 		return nil
 	}
 	return fmt.Errorf("listen on %s: it reaches beyond this machine, and %w", l.Addr(), s.localOnly)
-}
-
-// policies shows the store's access policies to auth.
-type policies struct{ store *store.Store }
-
-// AccessPolicies implements auth.Policies.
-func (p policies) AccessPolicies(ctx context.Context, account, table string) ([]auth.Policy, error) {
-	t, err := p.store.Table(ctx, account, table)
-	if errors.Is(err, store.ErrTableNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	out := make([]auth.Policy, len(t.Policies))
-	for i, stored := range t.Policies {
-		out[i] = auth.Policy{ID: stored.ID, Permission: stored.Permission}
-		if stored.Start != nil {
-			out[i].Start = *stored.Start
-		}
-		if stored.Expiry != nil {
-			out[i].Expiry = *stored.Expiry
-		}
-	}
-	return out, nil
 }
