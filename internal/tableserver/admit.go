@@ -156,11 +156,11 @@ func (c *call) startPassage(table string, partition *string) (*passage, error) {
 // is false: the page ends there, and the next one is refused until time has passed.
 func (p *passage) over(k edm.Key) (more bool, err error) {
 	if limiter := p.c.s.limiter; limiter.Enabled() {
-		err := limiter.Take(throttle.Partition{Account: p.c.account, Table: p.table, PartitionKey: k.PartitionKey}, 1)
-		if err != nil && p.total == 0 {
-			return false, p.c.busy(err)
-		}
-		if err != nil {
+		refused := limiter.Take(throttle.Partition{Account: p.c.account, Table: p.table, PartitionKey: k.PartitionKey}, 1)
+		switch {
+		case refused != nil && p.total == 0:
+			return false, p.c.busy(refused)
+		case refused != nil:
 			return false, nil
 		}
 	}

@@ -24,6 +24,7 @@ type options struct {
 	Accounts               []string
 	PrintConnectionStrings bool
 	AllowRemoteHTTP        bool
+	Testing                testingOptions
 }
 
 // usageError is a mistake on the command line.
@@ -84,6 +85,7 @@ func newCommand() *cobra.Command {
 		"generated and kept in the data folder (default "+tableserver.DevAccount+" with its published key)")
 	f.BoolVar(&o.PrintConnectionStrings, "print-connection-strings", false, "print each account's connection string, which holds its key")
 	f.BoolVar(&o.AllowRemoteHTTP, "allow-remote-http", false, "listen beyond this machine although http shows everything to the network")
+	o.Testing.addFlags(f)
 	return cmd
 }
 
@@ -108,7 +110,9 @@ func (o options) check() (tableserver.Options, error) {
 	if err := tableserver.CheckAccounts(config.Accounts); err != nil {
 		return config, &usageError{err}
 	}
-	return config, nil
+	var err error
+	config.Testing, err = o.Testing.check()
+	return config, err
 }
 
 // run serves until ctx ends.
@@ -118,6 +122,14 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 	config.Logger = slog.New(slog.NewTextHandler(stderr, nil))
+	accessLog, err := o.Testing.openLog(stderr)
+	if err != nil {
+		return err
+	}
+	if accessLog != nil {
+		config.Testing.AccessLog = accessLog
+		defer func() { err = errors.Join(err, accessLog.Close()) }()
+	}
 	l, err := listen(ctx, o)
 	if err != nil {
 		return err

@@ -288,6 +288,12 @@ func TestWrongFlagsNameTheWayOut(t *testing.T) {
 		{"name twice", "is given twice", exitUsage, []string{"--in-memory", "--account", "home", "--account", "home"}},
 		{"beyond this machine", "--allow-remote-http", exitUsage, []string{"--in-memory", "--listen", "0.0.0.0:0"}},
 		{"bad address", "listen on nonsense", exitUsage, []string{"--in-memory", "--listen", "nonsense"}},
+		{"bad targets", "partition=N,account=M", exitUsage, []string{"--in-memory", "--scale-targets", "fast"}},
+		{"bad fault", `no operation "Insert"`, exitUsage, []string{"--in-memory", "--fault", "operation=Insert,drop"}},
+		{"fault without effect", "does nothing", exitUsage, []string{"--in-memory", "--fault", "operation=read"}},
+		{"bad fields", "give own or azure", exitUsage, []string{"--in-memory", "--access-log-fields", "mine"}},
+		{"bad delay", "up to 1h", exitUsage, []string{"--in-memory", "--policy-delay", "2h"}},
+		{"log in no folder", "open the access log", exitFailure, []string{"--in-memory", "--access-log", filepath.Join(file, "log")}},
 		{"data is a file", file, exitFailure, []string{"--data", file, "--listen", "127.0.0.1:0"}},
 	}
 	for _, tc := range cases {
