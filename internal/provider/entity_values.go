@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
@@ -17,6 +18,8 @@ type propertyModel struct {
 	Type  types.String `tfsdk:"type"`
 	Value types.String `tfsdk:"value"`
 }
+
+var propertyAttributeTypes = map[string]attr.Type{"type": types.StringType, "value": types.StringType}
 
 // propertyTypes are the service's types by the names that configurations have for them.
 var propertyTypes = map[string]edm.Type{

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
 )
@@ -130,4 +132,31 @@ func enumerate(names []string) string {
 // sameTable says whether a claim is on a physical table. Table names are case-insensitive.
 func sameTable(c tenancy.Claim, storage, table string) bool {
 	return strings.EqualFold(c.Storage, storage) && strings.EqualFold(c.Table, table)
+}
+
+// entityID is the id of an entity. Keys hold no "/", and are percent-encoded so that the id has one spelling.
+func entityID(m entityResourceModel) string {
+	return tableID(m.Account.ValueString(), m.Table.ValueString()) + "/" + url.PathEscape(m.PartitionKey.ValueString()) + "/" + url.PathEscape(m.RowKey.ValueString())
+}
+
+// parseEntityID reads TABLE/PARTITION_KEY/ROW_KEY or ACCOUNT/TABLE/PARTITION_KEY/ROW_KEY.
+func parseEntityID(id string) (entityIdentity, error) {
+	parts := strings.Split(id, "/")
+	if len(parts) == 3 {
+		parts = append([]string{tenancy.HomeAccount}, parts...)
+	}
+	if len(parts) != 4 || parts[0] == "" {
+		return entityIdentity{}, errors.New("write TABLE/PARTITION_KEY/ROW_KEY, or ACCOUNT/TABLE/PARTITION_KEY/ROW_KEY for another account than home, with percent-encoded keys")
+	}
+	if err := checkTableName(parts[1]); err != nil {
+		return entityIdentity{}, fmt.Errorf("table name %q: %w", parts[1], err)
+	}
+	for i := 2; i < 4; i++ {
+		key, err := url.PathUnescape(parts[i])
+		if err != nil {
+			return entityIdentity{}, fmt.Errorf("key %q is not percent-encoded: write %%25 for a percent sign", parts[i])
+		}
+		parts[i] = key
+	}
+	return entityIdentity{types.StringValue(parts[0]), types.StringValue(parts[1]), types.StringValue(parts[2]), types.StringValue(parts[3])}, nil
 }

@@ -202,6 +202,7 @@ func (p *aztenancyProvider) Resources(context.Context) []func() resource.Resourc
 		newStoredAccessPolicyResource,
 		newIsolationModelResource,
 		newTenantResource,
+		newEntityResource,
 	}
 }
 

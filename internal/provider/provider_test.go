@@ -135,7 +135,7 @@ func TestSchemaDumpIsWhatTerraformPrints(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := dump.Schemas["registry.terraform.io/hashicorp/aztenancy"]
-	if s == nil || len(s.ResourceSchemas) != 4 || len(s.DataSourceSchemas) != 8 || len(s.ResourceIdentitySchemas) != 4 {
+	if s == nil || len(s.ResourceSchemas) != 5 || len(s.DataSourceSchemas) != 8 || len(s.ResourceIdentitySchemas) != 5 {
 		t.Fatalf("the dump is %s", b.String())
 	}
 	tenant := s.ResourceSchemas["aztenancy_tenant"].Block.Attributes

@@ -144,17 +144,10 @@ func (r *tableResource) planDelete(ctx context.Context, state tableModel, diags 
 	if err != nil || empty {
 		return // Delete looks again, and an account that does not answer is said by Read
 	}
-	storage, _, err := r.session.accounts.Locate(state.Account.ValueString(), state.Name.ValueString())
-	if err != nil {
-		return
-	}
-	d, err := r.session.lookup(ctx)
-	if err == nil && len(d.claimants(storage, state.Name.ValueString())) > 0 {
-		// Its tenants may be destroyed with their entities before it, in this very plan.
-		diags.AddWarning(state.what()+" is not empty", "It is destroyed only if the tenants that live in it are gone by then, and it is empty.")
-		return
-	}
-	refuseNotEmpty(diags, state)
+	// Its tenants and entities may be destroyed before it, in this very plan, which does not say so to the table.
+	diags.AddWarning(state.what()+" is not empty",
+		"It is destroyed only if the tenants and entities that are in it are gone by then; otherwise the apply refuses it, and nothing of it is lost. "+
+			"To drop it with all that is in it, set `destroy_policy = \"delete\"`, apply, and destroy it then.")
 }
 
 func refuseNotEmpty(diags *diag.Diagnostics, m tableModel) {

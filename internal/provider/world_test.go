@@ -368,9 +368,3 @@ func (c *counter) of(kind string) int {
 	defer c.mu.Unlock()
 	return c.counts[kind]
 }
-
-func (c *counter) reset() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.counts = make(map[string]int)
-}
