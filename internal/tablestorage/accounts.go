@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage/pace"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
 )
 
@@ -16,6 +17,7 @@ type Accounts struct {
 	clients map[string]*Client
 	names   []string
 	catalog string
+	pacer   *pace.Pacer // of the tables that At returns; nil: they are not paced
 }
 
 // NewAccounts checks every account of the configuration and makes its client. It sends nothing. The clients share one
@@ -91,7 +93,17 @@ func (a *Accounts) At(p tenancy.TablePlacement) (*Table, error) {
 	if c.AccountName() != p.Storage {
 		return nil, &OtherStorageError{Account: p.Account, Configured: c.AccountName(), Recorded: p.Storage, Table: p.Table}
 	}
-	return c.Table(p.Table), nil
+	table := c.Table(p.Table)
+	table.pacer = a.pacer
+	return table, nil
+}
+
+// Paced returns the same accounts, but what is read and written in the tables that At returns waits for a pacer. What is asked
+// of the catalog, and of tables as a whole, is not held back.
+func (a *Accounts) Paced(p *pace.Pacer) *Accounts {
+	paced := *a
+	paced.pacer = p
+	return &paced
 }
 
 // OtherStorageError says that an account of the configuration is not the storage account in which the catalog records a

@@ -53,7 +53,7 @@ func NewClient(a Account, o *ClientOptions) (*Client, error) {
 		options.Telemetry.ApplicationID = "aztenancy"
 	}
 	return &Client{account: a, pipeline: runtime.NewPipeline("aztenancy", "v1", runtime.PipelineOptions{
-		PerRetry: []policy.Policy{authorize, attemptPolicy{}},
+		PerRetry: []policy.Policy{pacePolicy{}, authorize, attemptPolicy{}},
 	}, &options)}, nil
 }
 

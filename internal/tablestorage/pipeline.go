@@ -15,6 +15,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage/pace"
 )
 
 // authorizer returns the policy that authorises each try.
@@ -82,7 +84,8 @@ func (p sasPolicy) Do(req *policy.Request) (*http.Response, error) {
 
 // attempts is what became of the tries of one request.
 type attempts struct {
-	unconnected int  // tries that found nobody to talk to
+	unconnected int // tries that found nobody to talk to
+	ticket      *pace.Ticket
 	uncertain   bool // a try ended without a definite answer: the service may have carried it out
 	body        []byte
 }

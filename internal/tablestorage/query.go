@@ -1,6 +1,7 @@
 package tablestorage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage/pace"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
 )
 
@@ -92,8 +94,8 @@ func (t *Table) readAhead(ctx context.Context, q Query, at position) <-chan page
 
 // page reads the page at a position.
 func (t *Table) page(ctx context.Context, q Query, at position) page {
-	r := request{operation: "query entities", table: t.name, method: http.MethodGet, path: escape(t.name) + "()",
-		want: []int{http.StatusOK}}
+	r := t.paced(request{operation: "query entities", table: t.name, method: http.MethodGet, path: escape(t.name) + "()",
+		want: []int{http.StatusOK}}, pace.Read, q.begins(), cmp.Or(q.PageSize, MaxPageSize))
 	parameters, err := q.parameters()
 	if err != nil {
 		e := t.client.describe(r)
@@ -112,10 +114,19 @@ func (t *Table) page(ctx context.Context, q Query, at position) page {
 	if p.entities, err = edm.ParsePage(resp.body); err != nil {
 		return page{err: t.client.unreadable(r, err)}
 	}
+	resp.ticket.Unused(r.cost.Entities - len(p.entities))
 	if !p.next.isEnd() && p.next == at {
 		return page{err: t.client.unreadable(r, errStuck)}
 	}
 	return p
+}
+
+// begins is the PartitionKey at which the query begins.
+func (q Query) begins() string {
+	if q.Range == nil {
+		return ""
+	}
+	return q.Range.First.PartitionKey
 }
 
 // parameters returns the query string of the first page.

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage/pace"
 )
 
 // Media types of requests and answers.
@@ -28,14 +30,17 @@ type request struct {
 	contentType string // of body
 	body        []byte // nil: no body
 	ifMatch     string
-	noContent   bool  // ask for an answer without a body
-	want        []int // statuses that are success
+	noContent   bool         // ask for an answer without a body
+	want        []int        // statuses that are success
+	pacer       *pace.Pacer  // nil: sent at once
+	cost        pace.Request // for pacer
 }
 
 // response is a successful answer, read whole.
 type response struct {
 	header http.Header
 	body   []byte
+	ticket *pace.Ticket // nil: was not paced
 }
 
 // do sends a request, with retries, and returns its answer or an *Error.
@@ -45,7 +50,7 @@ func (c *Client) do(ctx context.Context, r request) (*response, error) {
 
 // doCounting is do for callers that look at the tries.
 func (c *Client) doCounting(ctx context.Context, r request, tries *attempts) (*response, error) {
-	resp, err := c.send(ctx, r, tries)
+	resp, ticket, err := c.sendPaced(ctx, r, tries)
 	if err != nil {
 		return nil, c.noAnswer(ctx, r, err, tries)
 	}
@@ -57,7 +62,7 @@ func (c *Client) doCounting(ctx context.Context, r request, tries *attempts) (*r
 	if !slices.Contains(r.want, resp.StatusCode) {
 		return nil, c.refusal(r, resp, body, tries)
 	}
-	return &response{header: resp.Header, body: body}, nil
+	return &response{header: resp.Header, body: body, ticket: ticket}, nil
 }
 
 func (c *Client) send(ctx context.Context, r request, tries *attempts) (*http.Response, error) {

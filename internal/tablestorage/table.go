@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage/pace"
 )
 
 // AnyETag as the etag of a write means: whatever the entity's version, but it must exist.
@@ -14,10 +15,11 @@ const AnyETag = "*"
 type Table struct {
 	client *Client
 	name   string
+	pacer  *pace.Pacer // nil: requests are sent at once
 }
 
 // Table returns a handle; it sends nothing.
-func (c *Client) Table(name string) *Table { return &Table{c, name} }
+func (c *Client) Table(name string) *Table { return &Table{client: c, name: name} }
 
 // Name returns the table's name as it was given.
 func (t *Table) Name() string { return t.name }
@@ -33,8 +35,8 @@ func (t *Table) entityPath(key edm.Key) string {
 
 // Get reads one entity, with Timestamp and ETag. An absent one is ErrNotFound, an absent table ErrTableNotFound.
 func (t *Table) Get(ctx context.Context, key edm.Key) (*edm.Entity, error) {
-	r := request{operation: "get entity", table: t.name, method: http.MethodGet, path: t.entityPath(key),
-		want: []int{http.StatusOK}}
+	r := t.paced(request{operation: "get entity", table: t.name, method: http.MethodGet, path: t.entityPath(key),
+		want: []int{http.StatusOK}}, pace.Read, key.PartitionKey, 1)
 	resp, err := t.client.do(ctx, r)
 	if err != nil {
 		return nil, err
@@ -86,8 +88,8 @@ func (t *Table) Delete(ctx context.Context, key edm.Key, etag string) error {
 // write runs one operation as a request of its own.
 func (t *Table) write(ctx context.Context, op Operation) (etag string, err error) {
 	k := op.Kind.wire()
-	r := request{operation: k.words, table: t.name, method: k.method, path: t.operationPath(op), noContent: k.noContent,
-		want: []int{http.StatusNoContent, http.StatusCreated}}
+	r := t.paced(request{operation: k.words, table: t.name, method: k.method, path: t.operationPath(op), noContent: k.noContent,
+		want: []int{http.StatusNoContent, http.StatusCreated}}, pace.Write, op.Entity.PartitionKey, 1)
 	if k.conditional {
 		if op.ETag == "" {
 			e := t.client.describe(r)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage/pace"
 )
 
 // Limits of an entity group transaction (Performing entity group transactions, REST reference).
@@ -108,12 +109,12 @@ func (x *transaction) send(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	c := x.table.client
-	r := request{
+	r := x.table.paced(request{
 		operation: "transaction", table: x.table.name, method: http.MethodPost, path: "$batch",
 		contentType: "multipart/mixed; boundary=" + x.batch,
 		body:        append(x.body[:len(x.body):len(x.body)], "--"+x.set+"--"+crlf+"--"+x.batch+"--"+crlf...),
 		want:        []int{http.StatusAccepted, http.StatusOK},
-	}
+	}, pace.Write, x.ops[0].Entity.PartitionKey, len(x.ops))
 	tries := &attempts{}
 	resp, err := c.doCounting(ctx, r, tries)
 	if err != nil {
