@@ -52,6 +52,9 @@ func (e *Engine) Run(ctx context.Context, tenantID string, to Target, o Options)
 	}
 	return e.with(ctx, rec, o, func(r *run, ctx context.Context) error {
 		if err := r.bind(ctx, t); err != nil {
+			if errors.Is(err, catalog.ErrChanged) { // another began first: this one never did
+				err = errors.Join(err, r.j.enter(ctx, Aborted))
+			}
 			return err
 		}
 		return r.migrate(ctx)

@@ -85,6 +85,9 @@ func (c *counter) span(ctx context.Context, s span, progress Progress) error {
 		batches := map[string]*[2]int64{} // target partition → entities, bytes
 		var bytes, partitions int64
 		for _, e := range page {
+			if isLeft(e.RowKey) {
+				continue
+			}
 			key, size := c.judge(e)
 			b := batches[key.PartitionKey]
 			if b == nil {

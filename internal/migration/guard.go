@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -16,13 +17,18 @@ import (
 // A guard row keeps a mover that lost its lease out of the target. Each partition that the copy writes to holds
 //
 //	RowKey: ~~aztenancy-guard-MIGRATION-EPOCH    EPOCH: of the lease, decimal
+//	RowKey: ~~aztenancy-guard-MIGRATION-0        the gate
 //
-// and each transaction of the copy merges into it, on condition that it exists. Tables have no "check only"
+// and each transaction of the copy merges into the guard, on condition that it exists. Tables have no "check only"
 // operation, but a merge with If-Match: * fails where the entity is absent (Merge Entity, REST reference), and with it
 // the whole transaction. Whoever takes the lease over removes the guards of all earlier epochs, and the verification
 // removes its own before the switch: what an older mover still has in flight can no longer be carried out, however long it
-// was delayed. A guard is made in a request of its own, and the lease is confirmed from the catalog between that and
-// the first transaction, so that a mover that lost its lease meanwhile finds out before it writes.
+// was delayed.
+//
+// Nor can a guard come back that was removed: it is inserted in one transaction with a merge into the gate, on condition of
+// the gate's ETag, which that merge changes. Of all tries of one insertion at most one is carried out. The gate is
+// inserted on its own and opens nothing. The lease is confirmed from the catalog between the guard and the first transaction, so
+// that a mover that lost its lease meanwhile finds out before it writes.
 const guardPrefix = "~~aztenancy-guard-"
 
 // guardEnd is the first text after all that begin with guardPrefix: '.' follows '-'.
@@ -34,11 +40,22 @@ func isGuard(rowKey string) bool { return strings.HasPrefix(rowKey, guardPrefix)
 // guardOperations is how many of a transaction's operations the guard takes.
 const guardOperations = 1
 
+// gateEpoch stands in the RowKey of gates; leases begin with 1.
+const gateEpoch = 0
+
+// made is the form of the guard rows that migrations make. Such a row can stay behind or come back where a mover was killed or its
+// insertion was carried out late. It opens nothing then and is nobody's data: who meets it later may remove it.
+var made = regexp.MustCompile("^" + guardPrefix + `.+-[0-9]{6,}(\.[0-9]+)?-[0-9]+$`)
+
+// isLeft says whether a row is no entity of a tenant but a guard that a migration made.
+func isLeft(rowKey string) bool { return isGuard(rowKey) && made.MatchString(rowKey) }
+
 // guards makes guard rows for one logical table. It is safe for concurrent use.
 type guards struct {
 	run    *run
 	table  *tablestorage.Table
 	rowKey string
+	gate   string
 
 	mu   gate
 	open map[string]bool // partitions that hold a guard
@@ -48,12 +65,11 @@ type guards struct {
 const maxOpen = 10_000
 
 func (r *run) newGuards(m *tableMove) *guards {
-	return &guards{mu: newGate(), run: r, table: m.target.table, rowKey: r.guardKey(), open: map[string]bool{}}
+	return &guards{mu: newGate(), run: r, table: m.target.table, rowKey: r.guardKey(r.j.migration().Lease.Epoch), gate: r.guardKey(gateEpoch), open: map[string]bool{}}
 }
 
-func (r *run) guardKey() string {
-	m := r.j.migration()
-	return guardPrefix + m.ID + "-" + strconv.FormatInt(m.Lease.Epoch, 10)
+func (r *run) guardKey(epoch int64) string {
+	return guardPrefix + r.j.migration().ID + "-" + strconv.FormatInt(epoch, 10)
 }
 
 // ready makes sure that the partitions hold a guard of this lease.
@@ -76,17 +92,17 @@ func (g *guards) ready(ctx context.Context, partitions []string) error {
 	all.SetLimit(DefaultWorkers)
 	for _, pk := range missing {
 		all.Go(func() error {
-			_, err := g.table.Insert(gctx, g.row(pk))
-			if err != nil && !errors.Is(err, tablestorage.ErrExists) {
+			if err := g.insert(gctx, pk); err != nil {
 				return fmt.Errorf("put a guard into partition %q: %w", pk, err)
 			}
 			return nil
 		})
 	}
-	if err := all.Wait(); err != nil {
-		return err
+	err := all.Wait()
+	if err == nil {
+		err = g.run.j.confirm(ctx)
 	}
-	if err := g.run.j.confirm(ctx); err != nil {
+	if err != nil {
 		g.retract(ctx, missing)
 		return err
 	}
@@ -99,32 +115,72 @@ func (g *guards) ready(ctx context.Context, partitions []string) error {
 	return g.run.at("guards: after insert")
 }
 
-// retract takes guards back that were made by a mover which no longer has the lease. If it fails, a guard row stays
-// behind that opens nothing: its mover has stopped.
-func (g *guards) retract(ctx context.Context, partitions []string) {
-	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
-	defer cancel()
-	for _, pk := range partitions {
-		err := g.table.Delete(tidy, edm.Key{PartitionKey: pk, RowKey: g.rowKey}, tablestorage.AnyETag)
-		if err != nil && !errors.Is(err, tablestorage.ErrNotFound) {
-			g.run.progress.Note(fmt.Sprintf("Guard row %s of table %s was left behind: %v.",
-				keyText(edm.Key{PartitionKey: pk, RowKey: g.rowKey}), g.table.Name(), err))
+// maxInsertions is how often a guard is inserted again because the gate was changed by another try or another mover.
+const maxInsertions = 10
+
+// insert puts the guard into a partition, through the gate.
+func (g *guards) insert(ctx context.Context, pk string) error {
+	for try := 1; ; try++ {
+		etag, err := g.passGate(ctx, pk)
+		if err != nil {
+			return err
+		}
+		_, err = g.table.Submit(ctx, []tablestorage.Operation{
+			{Kind: tablestorage.OpMerge, Entity: guardRow(pk, g.gate), ETag: etag},
+			{Kind: tablestorage.OpInsert, Entity: guardRow(pk, g.rowKey)},
+		})
+		if err == nil || errors.Is(err, tablestorage.ErrExists) {
+			return nil
+		}
+		changed := errors.Is(err, tablestorage.ErrConditionNotMet) || errors.Is(err, tablestorage.ErrNotFound)
+		if !changed || errors.Is(err, tablestorage.ErrTableNotFound) || try == maxInsertions {
+			return err
 		}
 	}
 }
 
-func (g *guards) row(pk string) *edm.Entity {
-	return &edm.Entity{PartitionKey: pk, RowKey: g.rowKey, Properties: []edm.Property{
+// passGate makes sure that the partition has a gate, and returns its ETag.
+func (g *guards) passGate(ctx context.Context, pk string) (etag string, err error) {
+	etag, err = g.table.Insert(ctx, guardRow(pk, g.gate))
+	if err == nil && etag != "" || err != nil && !errors.Is(err, tablestorage.ErrExists) {
+		return etag, err
+	}
+	there, err := g.table.Get(ctx, edm.Key{PartitionKey: pk, RowKey: g.gate})
+	if err != nil {
+		return "", err
+	}
+	return there.ETag, nil
+}
+
+// retract takes guards back that are not to be used: without the gate, an insertion that is still on its way cannot be
+// carried out. A mover that works there makes the gate anew. If retract fails, rows stay behind that open nothing, because their mover
+// has stopped.
+func (g *guards) retract(ctx context.Context, partitions []string) {
+	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
+	defer cancel()
+	for _, pk := range partitions {
+		for _, rowKey := range []string{g.gate, g.rowKey} {
+			key := edm.Key{PartitionKey: pk, RowKey: rowKey}
+			err := g.table.Delete(tidy, key, tablestorage.AnyETag)
+			if err != nil && !errors.Is(err, tablestorage.ErrNotFound) && !errors.Is(err, tablestorage.ErrTableNotFound) {
+				g.run.progress.Note(fmt.Sprintf("Guard row %s of table %s was left behind: %v.", keyText(key), g.table.Name(), err))
+			}
+		}
+	}
+}
+
+func guardRow(pk, rowKey string) *edm.Entity {
+	return &edm.Entity{PartitionKey: pk, RowKey: rowKey, Properties: []edm.Property{
 		{Name: "Owner", Value: edm.StringValue("aztenancy")},
 	}}
 }
 
 // operation is the guard's part of a transaction.
 func (g *guards) operation(pk string) tablestorage.Operation {
-	return tablestorage.Operation{Kind: tablestorage.OpMerge, Entity: g.row(pk), ETag: tablestorage.AnyETag}
+	return tablestorage.Operation{Kind: tablestorage.OpMerge, Entity: guardRow(pk, g.rowKey), ETag: tablestorage.AnyETag}
 }
 
-// removeGuards removes the guard rows of this migration from all targets, those whose epoch is selected. It finds
+// removeGuards removes the guard rows of this migration from all targets, those whose epoch is selected; gates have gateEpoch. It finds
 // them by reading, not from memory: an earlier mover may have made them.
 func (r *run) removeGuards(ctx context.Context, selected func(epoch int64) bool) error {
 	if err := r.at("guards: before removal"); err != nil {
@@ -159,6 +215,26 @@ func (r *run) removeGuards(ctx context.Context, selected func(epoch int64) bool)
 		}
 	}
 	return r.at("guards: after removal")
+}
+
+// sweep removes guard rows that earlier migrations have left at one end of the tenant's move.
+func (r *run) sweep(ctx context.Context, s side) error {
+	mine := guardPrefix + r.j.migration().ID + "-"
+	for key, err := range s.guardRows(ctx) {
+		if errors.Is(err, tablestorage.ErrTableNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("look for guards in %s: %w", s, err)
+		}
+		if !isLeft(key.RowKey) || strings.HasPrefix(key.RowKey, mine) {
+			continue
+		}
+		if err := s.table.Delete(ctx, key, tablestorage.AnyETag); err != nil && !errors.Is(err, tablestorage.ErrNotFound) {
+			return fmt.Errorf("remove guard %s from %s: %w", keyText(key), s, err)
+		}
+	}
+	return nil
 }
 
 // guardRows yields the keys of all guard rows in the side's range. Where partitions can be enumerated it asks each for

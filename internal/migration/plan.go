@@ -181,6 +181,9 @@ func (e *Engine) refuseRows(ctx context.Context, tenantID string, s side) error 
 		if err != nil {
 			return fmt.Errorf("look whether the target %s is empty: %w", s, err)
 		}
+		if isLeft(x.RowKey) {
+			continue
+		}
 		if keys = append(keys, keyText(x.Key())); len(keys) == examples {
 			break
 		}

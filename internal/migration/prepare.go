@@ -39,6 +39,14 @@ func (r *run) prepare(ctx context.Context) error {
 		if err := r.prepareTable(ctx, logical, s); err != nil {
 			return err
 		}
+		if err := r.sweep(ctx, s); err != nil {
+			return err
+		}
+	}
+	for _, mv := range r.moves {
+		if err := r.sweep(ctx, mv.source); err != nil {
+			return err
+		}
 	}
 	return nil
 }

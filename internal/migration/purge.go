@@ -22,10 +22,23 @@ func (r *run) purge(ctx context.Context) error {
 	if err := r.leavePresentPlaces(ctx); err != nil {
 		return err
 	}
-	if err := r.walk(ctx, purge); err != nil {
-		return err
+	for _, mv := range r.moves {
+		if err := r.sweep(ctx, mv.source); err != nil {
+			return err
+		}
 	}
-	return r.letGo(ctx)
+	err := r.walk(ctx, purge)
+	if err == nil || r.j.state() == Switched && isVerdict(err) { // refused before anything was deleted: the tenant may still move
+		err = errors.Join(err, r.letGo(ctx))
+	}
+	return err
+}
+
+// isVerdict says whether an error is what was found about the data.
+func isVerdict(err error) bool {
+	var stragglers *StragglersError
+	var differences *DifferencesError
+	return errors.As(err, &stragglers) || errors.As(err, &differences)
 }
 
 // rebind makes the migration the tenant's again, unless another is.

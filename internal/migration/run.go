@@ -154,7 +154,7 @@ func (r *run) takeOver(ctx context.Context) error {
 	}
 	switch m.State {
 	case Copying, Verifying, Switching, Aborting:
-		return r.removeGuards(ctx, func(epoch int64) bool { return epoch != m.Lease.Epoch })
+		return r.removeGuards(ctx, func(epoch int64) bool { return epoch != m.Lease.Epoch && epoch != gateEpoch })
 	}
 	return nil
 }
