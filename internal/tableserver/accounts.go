@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/auth"
@@ -91,29 +93,64 @@ func CheckAccounts(accounts []Account) error {
 	return nil
 }
 
-// resolveAccounts finds the keys that were not given.
-func resolveAccounts(given []Account, dir string) ([]Account, error) {
-	if len(given) == 0 {
-		given = []Account{{Name: DevAccount}}
-	}
-	out := make([]Account, len(given))
+// resolveAccounts returns the accounts to answer for with their keys: the given ones, then those that the folder holds
+// and has a key for, in the order of their names. held are the accounts with data; keyless are those of them whose
+// key was given to an earlier process and to this one not.
+func resolveAccounts(given []Account, dir string, held []string) (accounts []Account, keyless []string, err error) {
 	kept := keyFile{dir: dir}
-	for i, a := range given {
-		if len(a.Key) == 0 {
-			key, err := kept.key(a.Name)
-			if err != nil {
-				return nil, err
-			}
-			a.Key = key
-		}
-		out[i] = a
+	generated, err := kept.read()
+	if err != nil {
+		return nil, nil, err
 	}
-	return out, nil
+	all := slices.Clone(given)
+	known := func(name string) bool {
+		return slices.ContainsFunc(all, func(a Account) bool { return a.Name == name })
+	}
+	for _, name := range slices.Sorted(maps.Keys(generated)) {
+		if !known(name) {
+			all = append(all, Account{Name: name})
+		}
+	}
+	for _, name := range held {
+		if name == DevAccount && !known(name) {
+			all = append(all, Account{Name: name})
+		} else if !known(name) {
+			keyless = append(keyless, name)
+		}
+	}
+	if len(all) == 0 {
+		all = []Account{{Name: DevAccount}}
+	}
+	for i, a := range all {
+		if len(a.Key) == 0 {
+			if all[i].Key, err = kept.key(a.Name); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return all, keyless, nil
 }
 
 // keyFile is the file of the generated keys: a JSON object of name to base64 key, readable by its owner alone.
 // An empty dir keeps nothing.
 type keyFile struct{ dir string }
+
+func (f keyFile) name() string { return filepath.Join(f.dir, "keys.json") }
+
+func (f keyFile) read() (map[string][]byte, error) {
+	keys := make(map[string][]byte)
+	if f.dir == "" {
+		return keys, nil
+	}
+	text, err := os.ReadFile(f.name())
+	if err == nil {
+		err = json.Unmarshal(text, &keys)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read the generated account keys in %s: %w", f.name(), err)
+	}
+	return keys, nil
+}
 
 const generatedKeyBytes = 64 // as long as the keys of Azure
 
@@ -121,16 +158,9 @@ func (f keyFile) key(account string) ([]byte, error) {
 	if account == DevAccount {
 		return base64.StdEncoding.DecodeString(DevKey)
 	}
-	keys := make(map[string][]byte)
-	name := filepath.Join(f.dir, "keys.json")
-	if f.dir != "" {
-		text, err := os.ReadFile(name)
-		if err == nil {
-			err = json.Unmarshal(text, &keys)
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("read the generated account keys in %s: %w", name, err)
-		}
+	keys, err := f.read()
+	if err != nil {
+		return nil, err
 	}
 	if key := keys[account]; len(key) > 0 {
 		return key, nil
@@ -147,5 +177,5 @@ func (f keyFile) key(account string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the generated account keys: %w", err)
 	}
-	return key, store.WriteFile(name, append(text, '\n'), 0o600)
+	return key, store.WriteFile(f.name(), append(text, '\n'), 0o600)
 }

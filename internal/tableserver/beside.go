@@ -47,7 +47,7 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
 	if err := s.store.Healthy(r.Context()); err != nil {
 		s.log.Error("health check", slog.Any("error", err))
 		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, "storage does not answer\n")
+		_, _ = io.WriteString(w, "storage does not take writes\n")
 		return
 	}
 	_, _ = io.WriteString(w, "ok\n")

@@ -112,6 +112,11 @@ func failureOf(err error) *failure {
 		return errNotFound
 	case errors.Is(err, store.ErrExists):
 		return fail("EntityAlreadyExists", "The specified entity already exists.")
+	case errors.Is(err, store.ErrFull):
+		return fail("ServerBusy", "The disk of this server is full: reads are answered, writes are again when there is space.")
+	case errors.Is(err, store.ErrFailed):
+		return fail("InternalError", "The disk of this server failed: reads are answered with what was acknowledged, "+
+			"writes are refused until the server is restarted.")
 	case errors.Is(err, store.ErrConditionNotMet):
 		return fail("UpdateConditionNotSatisfied", "The update condition specified in the request was not satisfied.")
 	}

@@ -21,7 +21,8 @@ type Options struct {
 	Dir string
 	// InMemory keeps everything in memory, without any sync; it is gone after Close.
 	InMemory bool
-	// Accounts are the accounts to answer for; none means DevAccount.
+	// Accounts are the accounts to answer for, besides those of the folder that it has keys for; none at all means
+	// DevAccount.
 	Accounts []Account
 	// TLS makes Serve speak HTTPS; nil is HTTP. It needs a certificate.
 	TLS *tls.Config
@@ -87,8 +88,18 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.store = st
-	if s.accounts, err = resolveAccounts(o.Accounts, o.Dir); err != nil {
+	held, err := st.AccountNames()
+	if err != nil {
 		return nil, errors.Join(err, st.Close())
+	}
+	accounts, keyless, err := resolveAccounts(o.Accounts, o.Dir, held)
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	s.accounts = accounts
+	for _, name := range keyless {
+		log.Warn("an account of the data folder is not served: its key was given to an earlier process; give it again",
+			slog.String("account", name))
 	}
 	signers := make([]auth.Account, len(s.accounts))
 	for i, a := range s.accounts {

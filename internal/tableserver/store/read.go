@@ -12,9 +12,11 @@ import (
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/keyspan"
 )
 
-// Get returns one entity; ErrNotFound if the table has none with that key.
+// Get returns one entity; ErrNotFound if the table has none with that key. Like every read it sees what is on disk.
 func (s *Store) Get(_ context.Context, t Table, key edm.Key) (*edm.Entity, error) {
-	v, closer, err := s.db.Get(appendEntityKey(nil, t, key))
+	now := s.durability.view()
+	defer now.release()
+	v, closer, err := now.Get(appendEntityKey(nil, t, key))
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, ErrNotFound
 	}
@@ -37,7 +39,9 @@ func (s *Store) Scan(ctx context.Context, t Table, span keyspan.Span) iter.Seq2[
 		if string(lower) >= string(upper) {
 			return
 		}
-		it, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+		now := s.durability.view()
+		defer now.release()
+		it, err := now.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 		if err != nil {
 			yield(nil, fmt.Errorf("scan table %s: %w", t.Name, err))
 			return

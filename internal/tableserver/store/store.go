@@ -39,15 +39,17 @@ type Options struct {
 	// Now replaces the wall clock in tests.
 	Now func() time.Time
 
-	fs vfs.FS // tests: a file system that can lose what was not synced; Dir is empty then
+	fs      vfs.FS // tests: another file system; Dir is empty then
+	reserve uint64 // tests: bytes that have to be free on fs
 }
 
 // Store is an ordered set of tables of several accounts. Every write is atomic, and durable before its method
 // returns. It is safe for concurrent use; Close must come after every other call has returned.
 type Store struct {
-	db    *pebble.DB
-	sync  *pebble.WriteOptions
-	clock *clock
+	db         *pebble.DB
+	disk       *disk
+	durability *durability
+	clock      *clock
 
 	// tables keep a table from being deleted between a write's look at it and the write; partitions keep two
 	// writes to one partition from deciding on the same entities. Both are striped by hash: see locks.go.
@@ -66,38 +68,51 @@ func Open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	opts := &pebble.Options{
-		FormatMajorVersion:    pebble.FormatNewest,
-		Logger:                pebbleLogger{o.Logger},
-		MemTableSize:          16 << 20,
-		CacheSize:             64 << 20,
-		L0CompactionThreshold: 4,
-	}
-	s := &Store{sync: pebble.Sync}
-	dir := ""
+	fs, dir, reserve := o.fs, "", o.reserve
+	var lock *pebble.Lock
 	switch {
 	case o.fs != nil:
-		opts.FS = o.fs
 	case o.Dir == "":
-		opts.FS = vfs.NewMem()
-		s.sync = pebble.NoSync
+		fs = vfs.NewMem()
 	default:
-		lock, err := prepareFolder(o.Dir)
-		if err != nil {
+		var err error
+		if lock, err = prepareFolder(o.Dir); err != nil {
 			return nil, err
 		}
-		opts.Lock = lock
-		dir = filepath.Join(o.Dir, "pebble")
 		defer lock.Close() //nolint:errcheck // Pebble holds a reference of its own until its Close.
+		fs, dir, reserve = vfs.Default, filepath.Join(o.Dir, "pebble"), defaultReserve
 	}
-	db, err := pebble.Open(dir, opts)
+	log := pebbleLogger{o.Logger, nil}
+	disk := newDisk(fs, dir, reserve, func(err error) { o.Logger.Error("the store stops taking writes", slog.Any("error", err)) })
+	log.fatal = disk.freeze
+	if err := disk.roomToStart(); err != nil { // Pebble would wait for space without a word
+		return nil, fmt.Errorf("open data folder %s: %w", o.Dir, err)
+	}
+	durable := o.fs != nil || o.Dir != ""
+	db, err := pebble.Open(dir, &pebble.Options{
+		FS:                          disk,
+		Lock:                        lock,
+		DisableWAL:                  !durable,
+		FormatMajorVersion:          pebble.FormatNewest,
+		Logger:                      log,
+		MemTableSize:                16 << 20,
+		MemTableStopWritesThreshold: 4,
+		CacheSize:                   64 << 20,
+		L0CompactionThreshold:       4,
+	})
+	if err == nil && disk.fault() != nil {
+		err = errors.Join(disk.fault(), db.Close())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open data folder %s: %w", o.Dir, err)
 	}
-	s.db = db
-	if s.clock, err = openClock(db, s.sync, o.Now); err != nil {
+	disk.running.Store(true)
+	s := &Store{db: db, disk: disk}
+	if s.clock, err = openClock(db, o.Now); err != nil {
+		close(disk.closing)
 		return nil, errors.Join(err, db.Close())
 	}
+	s.durability = startDurability(db, disk, durable)
 	return s, nil
 }
 
@@ -176,31 +191,29 @@ func syncFolder(dir string) error {
 
 // Close writes what is in memory to disk and releases the folder.
 func (s *Store) Close() error {
-	return errors.Join(s.clock.stop(), s.db.Close())
+	err := s.durability.stop()
+	if s.disk.fault() == nil {
+		err = errors.Join(err, s.clock.stop())
+	}
+	close(s.disk.closing)
+	return errors.Join(err, s.db.Close(), s.disk.fault())
 }
 
-// Healthy reads one key, to see that the store answers.
-func (s *Store) Healthy(context.Context) error {
-	_, closer, err := s.db.Get(clockKey)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read from the store: %w", err)
-	}
-	return closer.Close()
-}
+// Healthy says whether the store takes writes: ErrFull and ErrFailed if not. Reads are answered all the same.
+func (s *Store) Healthy(context.Context) error { return s.disk.room() }
 
 // pebbleLogger passes Pebble's errors on and drops its daily news.
-type pebbleLogger struct{ log *slog.Logger }
+type pebbleLogger struct {
+	log   *slog.Logger
+	fatal func(error)
+}
 
+// Infof implements pebble.Logger.
 func (pebbleLogger) Infof(string, ...any) {}
 
+// Errorf implements pebble.Logger.
 func (l pebbleLogger) Errorf(format string, args ...any) { l.log.Error(fmt.Sprintf(format, args...)) }
 
-// Fatalf is called where Pebble cannot go on without breaking a promise, such as a failed sync of its log. The
-// process ends, as it would for a kill; what was acknowledged is on disk.
-func (l pebbleLogger) Fatalf(format string, args ...any) {
-	l.log.Error("storage cannot go on: " + fmt.Sprintf(format, args...))
-	os.Exit(3)
-}
+// Fatalf is called where Pebble cannot go on without breaking a promise, such as a manifest that cannot be written.
+// Pebble expects the process to end. Instead the disk is frozen: what Pebble does after the return reaches no file.
+func (l pebbleLogger) Fatalf(format string, args ...any) { l.fatal(fmt.Errorf(format, args...)) }

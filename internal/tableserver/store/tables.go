@@ -97,8 +97,8 @@ func (r *reader) optionalTime() *time.Time {
 }
 
 // get copies a value; nil if there is none.
-func (s *Store) get(key []byte) ([]byte, error) {
-	v, closer, err := s.db.Get(key)
+func get(from pebble.Reader, key []byte) ([]byte, error) {
+	v, closer, err := from.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil
 	}
@@ -108,28 +108,19 @@ func (s *Store) get(key []byte) ([]byte, error) {
 	return append(make([]byte, 0, len(v)), v...), closer.Close()
 }
 
-// account returns the number of an account, and gives it one at its first use.
-func (s *Store) account(name string) (uint32, error) {
+// knownAccount returns the number of an account; 0 if nothing was ever made in it.
+func (s *Store) knownAccount(name string) (uint32, error) {
 	if n, ok := s.accounts.Load(name); ok {
 		if number, ok := n.(uint32); ok {
 			return number, nil
 		}
 	}
-	s.numbers.Lock()
-	defer s.numbers.Unlock()
-	v, err := s.get(accountKey(name))
+	v, err := get(s.db, accountKey(name))
 	if err != nil {
 		return 0, fmt.Errorf("look up account %s: %w", name, err)
 	}
 	if v == nil {
-		n, err := s.nextNumber()
-		if err != nil {
-			return 0, err
-		}
-		v = binary.BigEndian.AppendUint32(nil, n)
-		if err := s.db.Set(accountKey(name), v, s.sync); err != nil {
-			return 0, fmt.Errorf("record account %s: %w", name, err)
-		}
+		return 0, nil
 	}
 	if len(v) != 4 {
 		return 0, fmt.Errorf("the number of account %s has %d bytes, not 4", name, len(v))
@@ -139,9 +130,64 @@ func (s *Store) account(name string) (uint32, error) {
 	return number, nil
 }
 
+// account returns the number of an account, and gives it one at its first use.
+func (s *Store) account(name string) (uint32, error) {
+	if n, err := s.knownAccount(name); n != 0 || err != nil {
+		return n, err
+	}
+	s.numbers.Lock()
+	defer s.numbers.Unlock()
+	if n, err := s.knownAccount(name); n != 0 || err != nil {
+		return n, err
+	}
+	n, err := s.nextNumber()
+	if err != nil {
+		return 0, err
+	}
+	return n, s.set(accountKey(name), binary.BigEndian.AppendUint32(nil, n), "account "+name)
+}
+
+// AccountNames returns the accounts in which something was ever made, in the order of their names.
+func (s *Store) AccountNames() (names []string, err error) {
+	now := s.durability.view()
+	defer now.release()
+	first := accountKey("")
+	it, err := now.NewIter(&pebble.IterOptions{LowerBound: first, UpperBound: append(accountKey(""), math.MaxUint8)})
+	if err != nil {
+		return nil, fmt.Errorf("list accounts: %w", err)
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		names = append(names, string(it.Key()[len(first):]))
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return nil, fmt.Errorf("list accounts: %w", err)
+	}
+	return names, nil
+}
+
+// set records one value and returns when it is on disk.
+func (s *Store) set(key, value []byte, what string) error {
+	return s.write(what, func() error { return s.db.Set(key, value, pebble.NoSync) })
+}
+
+// write makes a change and returns when it is on disk.
+func (s *Store) write(what string, change func() error) error {
+	err := s.disk.room()
+	if err == nil {
+		err = s.durability.applied(change)
+	}
+	if err == nil {
+		err = s.durability.wait()
+	}
+	if err != nil {
+		return fmt.Errorf("record %s: %w", what, err)
+	}
+	return nil
+}
+
 // nextNumber gives out the next account or table number; the caller holds numbers.
 func (s *Store) nextNumber() (uint32, error) {
-	v, err := s.get(numberKey)
+	v, err := get(s.db, numberKey)
 	if err != nil {
 		return 0, fmt.Errorf("read the last number: %w", err)
 	}
@@ -152,7 +198,8 @@ func (s *Store) nextNumber() (uint32, error) {
 	if n++; n >= maxNumber {
 		return 0, errors.New("all table numbers are used up")
 	}
-	if err := s.db.Set(numberKey, binary.BigEndian.AppendUint32(nil, n), s.sync); err != nil {
+	// Without a sync: what bears the number comes after it in the log.
+	if err := s.db.Set(numberKey, binary.BigEndian.AppendUint32(nil, n), pebble.NoSync); err != nil {
 		return 0, fmt.Errorf("record the last number: %w", err)
 	}
 	return n, nil
@@ -160,15 +207,17 @@ func (s *Store) nextNumber() (uint32, error) {
 
 // Table returns a table; ErrTableNotFound if the account has none of that name, in any letter case.
 func (s *Store) Table(_ context.Context, account, name string) (Table, error) {
-	n, err := s.account(account)
+	n, err := s.knownAccount(account)
 	if err != nil {
 		return Table{}, err
 	}
-	return s.table(n, name)
+	now := s.durability.view()
+	defer now.release()
+	return s.table(now, n, name)
 }
 
-func (s *Store) table(account uint32, name string) (Table, error) {
-	v, closer, err := s.db.Get(tableKey(account, name))
+func (s *Store) table(from pebble.Reader, account uint32, name string) (Table, error) {
+	v, closer, err := from.Get(tableKey(account, name))
 	if errors.Is(err, pebble.ErrNotFound) {
 		return Table{}, ErrTableNotFound
 	}
@@ -188,11 +237,11 @@ func (s *Store) CreateTable(_ context.Context, account, name string) error {
 	l := s.tables.of(n, name)
 	l.Lock()
 	defer l.Unlock()
-	if _, err := s.table(n, name); !errors.Is(err, ErrTableNotFound) {
+	if _, err := s.table(s.db, n, name); !errors.Is(err, ErrTableNotFound) {
 		if err == nil {
 			err = ErrTableExists
 		}
-		return err
+		return s.refuse(err)
 	}
 	created, err := s.clock.next(1)
 	if err != nil {
@@ -208,10 +257,7 @@ func (s *Store) CreateTable(_ context.Context, account, name string) error {
 }
 
 func (s *Store) putTable(t Table) error {
-	if err := s.db.Set(tableKey(t.account, t.Name), t.appendRecord(nil), s.sync); err != nil {
-		return fmt.Errorf("record table %s: %w", t.Name, err)
-	}
-	return nil
+	return s.set(tableKey(t.account, t.Name), t.appendRecord(nil), "table "+t.Name)
 }
 
 // DeleteTable removes a table and all of its entities; ErrTableNotFound if there is none.
@@ -223,20 +269,17 @@ func (s *Store) DeleteTable(_ context.Context, account, name string) error {
 	l := s.tables.of(n, name)
 	l.Lock()
 	defer l.Unlock()
-	t, err := s.table(n, name)
+	t, err := s.table(s.db, n, name)
 	if err != nil {
-		return err
+		return s.refuse(err)
 	}
 	b := s.db.NewBatch()
 	defer b.Close() //nolint:errcheck // a batch's Close has nothing to report
 	err = errors.Join(b.Delete(tableKey(n, name), nil), b.DeleteRange(appendTablePrefix(nil, t), tableEnd(t), nil))
-	if err == nil {
-		err = b.Commit(s.sync)
-	}
 	if err != nil {
 		return fmt.Errorf("delete table %s: %w", name, err)
 	}
-	return nil
+	return s.write("the deletion of table "+name, func() error { return s.db.Apply(b, pebble.NoSync) })
 }
 
 // SetPolicies replaces the stored access policies of a table.
@@ -248,9 +291,9 @@ func (s *Store) SetPolicies(_ context.Context, account, name string, policies []
 	l := s.tables.of(n, name)
 	l.Lock()
 	defer l.Unlock()
-	t, err := s.table(n, name)
+	t, err := s.table(s.db, n, name)
 	if err != nil {
-		return err
+		return s.refuse(err)
 	}
 	t.Policies = policies
 	return s.putTable(t)
@@ -259,13 +302,15 @@ func (s *Store) SetPolicies(_ context.Context, account, name string, policies []
 // Tables yields the account's tables from the name from on, in the order of their names in lower case.
 func (s *Store) Tables(ctx context.Context, account, from string) iter.Seq2[Table, error] {
 	return func(yield func(Table, error) bool) {
-		n, err := s.account(account)
+		n, err := s.knownAccount(account)
 		if err != nil {
 			yield(Table{}, err)
 			return
 		}
+		now := s.durability.view()
+		defer now.release()
 		prefix := tableKeyPrefix(n)
-		it, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{
+		it, err := now.NewIterWithContext(ctx, &pebble.IterOptions{
 			LowerBound: append(prefix[:len(prefix):len(prefix)], strings.ToLower(from)...),
 			UpperBound: append(prefix[:len(prefix):len(prefix)], math.MaxUint8),
 		})
@@ -287,11 +332,13 @@ func (s *Store) Tables(ctx context.Context, account, from string) iter.Seq2[Tabl
 
 // Properties returns what SetProperties kept for an account; nil if nothing.
 func (s *Store) Properties(_ context.Context, account string) ([]byte, error) {
-	n, err := s.account(account)
+	n, err := s.knownAccount(account)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.get(propertiesKey(n))
+	now := s.durability.view()
+	defer now.release()
+	v, err := get(now, propertiesKey(n))
 	if err != nil {
 		return nil, fmt.Errorf("read service properties: %w", err)
 	}
@@ -304,8 +351,5 @@ func (s *Store) SetProperties(_ context.Context, account string, value []byte) e
 	if err != nil {
 		return err
 	}
-	if err := s.db.Set(propertiesKey(n), value, s.sync); err != nil {
-		return fmt.Errorf("record service properties: %w", err)
-	}
-	return nil
+	return s.set(propertiesKey(n), value, "service properties")
 }

@@ -44,33 +44,40 @@ func (e *OperationError) Error() string { return fmt.Sprintf("operation %d: %v",
 func (e *OperationError) Unwrap() error { return e.Err }
 
 // Apply makes all changes in their order, or none: *OperationError, or ErrTableNotFound when the table was deleted
-// since t was looked up. When it returns without error they are on disk. Each entity may appear once; the caller sees
-// to that. It returns the entities as they are stored now, with Timestamp and ETag, nil for a Delete.
-//
-// Others see the changes as soon as they are in Pebble's memory table, which is before they are on disk; what those
-// others write on that ground comes after them in the log, so nothing on disk rests on anything that is not.
+// since t was looked up; ErrFull and ErrFailed when the disk takes no writes. When it returns without error they are
+// on disk; with an ErrFailed nobody knows until the next start. Each entity may appear once; the caller sees to that.
+// It returns the entities as they are stored now, with Timestamp and ETag, nil for a Delete.
 func (s *Store) Apply(_ context.Context, t Table, ops []Operation) ([]*edm.Entity, error) {
-	b := s.db.NewBatch()
-	stored, err := s.commit(b, t, ops)
-	if err == nil && s.sync.Sync {
-		err = b.SyncWait()
-		if err != nil {
-			err = fmt.Errorf("sync the log: %w", err)
-		}
-	}
-	if err := errors.Join(err, b.Close()); err != nil {
+	if err := s.disk.room(); err != nil {
 		return nil, err
+	}
+	b := s.db.NewBatch()
+	defer b.Close() //nolint:errcheck // a batch's Close has nothing to report
+	stored, err := s.decide(b, t, ops)
+	if err != nil {
+		return nil, s.refuse(err)
+	}
+	if err := s.durability.wait(); err != nil {
+		return nil, fmt.Errorf("write to table %s: %w", t.Name, err)
 	}
 	return stored, nil
 }
 
-// commit decides on the operations and hands them to Pebble under the partition's lock, without waiting for the disk:
-// the next writer of a busy partition need not wait for it either, and both share one sync.
-func (s *Store) commit(b *pebble.Batch, t Table, ops []Operation) ([]*edm.Entity, error) {
+// refuse returns a refusal once what it rests on is on disk.
+func (s *Store) refuse(err error) error {
+	if fault := s.durability.settle(); fault != nil {
+		return fault
+	}
+	return err
+}
+
+// decide checks the operations and hands them to Pebble under the partition's lock, without waiting for the disk: the
+// next writer of a busy partition need not wait for it either, and both share one sync. Without error the caller waits.
+func (s *Store) decide(b *pebble.Batch, t Table, ops []Operation) ([]*edm.Entity, error) {
 	l := s.tables.of(t.account, t.Name)
 	l.RLock()
 	defer l.RUnlock()
-	if now, err := s.table(t.account, t.Name); err != nil || now.number != t.number {
+	if now, err := s.table(s.db, t.account, t.Name); err != nil || now.number != t.number {
 		return nil, errors.Join(ErrTableNotFound, err)
 	}
 	keys := make([]edm.Key, len(ops))
@@ -90,12 +97,7 @@ func (s *Store) commit(b *pebble.Batch, t Table, ops []Operation) ([]*edm.Entity
 			return nil, &OperationError{Index: i, Err: err}
 		}
 	}
-	if s.sync.Sync {
-		err = s.db.ApplyNoSyncWait(b, s.sync)
-	} else {
-		err = s.db.Apply(b, s.sync)
-	}
-	if err != nil {
+	if err := s.durability.applied(func() error { return s.db.Apply(b, pebble.NoSync) }); err != nil {
 		return nil, fmt.Errorf("write to table %s: %w", t.Name, err)
 	}
 	return stored, nil
@@ -107,7 +109,7 @@ func (s *Store) prepare(b *pebble.Batch, t Table, op *Operation, ticks int64) (*
 	var old []byte
 	if op.Kind != UpsertReplace {
 		var err error
-		if old, err = s.get(key); err != nil {
+		if old, err = get(s.db, key); err != nil {
 			return nil, fmt.Errorf("read entity of table %s: %w", t.Name, err)
 		}
 		if err := op.check(old); err != nil {
