@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -15,6 +16,7 @@ type providerModel struct {
 	accountModel
 	Accounts     map[string]accountModel `tfsdk:"accounts"`
 	CatalogTable types.String            `tfsdk:"catalog_table"`
+	ReadOnly     types.Bool              `tfsdk:"read_only"`
 }
 
 // accountModel is one account in the provider block.
@@ -26,6 +28,32 @@ type accountModel struct {
 	Entra            *entraModel  `tfsdk:"entra"`
 	Endpoint         types.String `tfsdk:"endpoint"`
 	AllowHTTP        types.Bool   `tfsdk:"allow_http"`
+	MaxConcurrency   types.Int64  `tfsdk:"max_concurrency"`
+	RequestTimeout   types.String `tfsdk:"request_timeout"`
+	Retry            *retryModel  `tfsdk:"retry"`
+}
+
+// retryModel is how often and when a request is sent again.
+type retryModel struct {
+	MaxAttempts types.Int64  `tfsdk:"max_attempts"`
+	MinDelay    types.String `tfsdk:"min_delay"`
+	MaxDelay    types.String `tfsdk:"max_delay"`
+}
+
+// limits are the account's. Durations were validated; one that is none counts as left out.
+func (m accountModel) limits() tablestorage.Limits {
+	duration := func(s types.String) time.Duration {
+		d, err := time.ParseDuration(s.ValueString())
+		if err != nil {
+			return 0
+		}
+		return d
+	}
+	l := tablestorage.Limits{MaxConcurrency: int(m.MaxConcurrency.ValueInt64()), RequestTimeout: duration(m.RequestTimeout)}
+	if r := m.Retry; r != nil {
+		l.MaxAttempts, l.MinDelay, l.MaxDelay = int(r.MaxAttempts.ValueInt64()), duration(r.MinDelay), duration(r.MaxDelay)
+	}
+	return l
 }
 
 // entraModel is how to sign in through Microsoft Entra.
@@ -56,6 +84,7 @@ func (m accountModel) config() tablestorage.AccountConfig {
 		SAS:              m.SASToken.ValueString(),
 		Endpoint:         m.Endpoint.ValueString(),
 		AllowHTTP:        m.AllowHTTP.ValueBool(),
+		Limits:           m.limits(),
 	}
 	if e := m.Entra; e != nil {
 		c.Entra = &tablestorage.EntraConfig{

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -62,6 +63,10 @@ func (p *aztenancyProvider) Schema(_ context.Context, _ provider.SchemaRequest, 
 		Optional:   true,
 		Validators: []validator.String{tableName{}},
 	}
+	attributes["read_only"] = schema.BoolAttribute{
+		MarkdownDescription: "Refuse every write, in all accounts: for jobs that look for drift, and for reading with credentials that could do more. Defaults to `false`.",
+		Optional:            true,
+	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Declares multitenancy on Azure Table Storage: tables, stored access policies, isolation models and " +
 			"tenants. It talks to the table endpoint alone, with a connection string, an account key, a SAS or Microsoft " +
@@ -83,7 +88,7 @@ func accountAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"connection_string": schema.StringAttribute{
 			MarkdownDescription: "A storage connection string, with an account key or a SAS. `UseDevelopmentStorage=true` is the " +
-				"well-known account of Azurite on port 10002 of this machine. Nothing else but `allow_http` may be given beside it.",
+				"well-known account of Azurite on port 10002 of this machine. No other credential, name or endpoint may be given beside it.",
 			Optional:  true,
 			Sensitive: true,
 		},
@@ -116,6 +121,37 @@ func accountAttributes() map[string]schema.Attribute {
 		"allow_http": schema.BoolAttribute{
 			MarkdownDescription: "Permit plain `http` to other machines than this one. Keys and data then travel unprotected. Defaults to `false`.",
 			Optional:            true,
+		},
+		"max_concurrency": schema.Int64Attribute{
+			MarkdownDescription: "How many requests to the account may be under way at the same time, 1 to 1024. Defaults to as many as are asked for.",
+			Optional:            true,
+			Validators:          []validator.Int64{int64validator.Between(1, 1024)},
+		},
+		"request_timeout": schema.StringAttribute{
+			MarkdownDescription: "How long one try of a request may take. Defaults to `60s`; the service itself gives up after 30 seconds.",
+			Optional:            true,
+			Validators:          []validator.String{positiveDurationValidator()},
+		},
+		"retry": schema.SingleNestedAttribute{
+			MarkdownDescription: "How requests are tried again that the service throttled, or did not answer.",
+			Optional:            true,
+			Attributes: map[string]schema.Attribute{
+				"max_attempts": schema.Int64Attribute{
+					MarkdownDescription: "How often a request is tried in all, 1 to 20. Defaults to `6`.",
+					Optional:            true,
+					Validators:          []validator.Int64{int64validator.Between(1, 20)},
+				},
+				"min_delay": schema.StringAttribute{
+					MarkdownDescription: "The pause before the second try; it doubles with each try. Defaults to `500ms`.",
+					Optional:            true,
+					Validators:          []validator.String{positiveDurationValidator()},
+				},
+				"max_delay": schema.StringAttribute{
+					MarkdownDescription: "The longest pause between two tries. Defaults to `20s`.",
+					Optional:            true,
+					Validators:          []validator.String{positiveDurationValidator()},
+				},
+			},
 		},
 	}
 }
@@ -241,6 +277,7 @@ func (m providerModel) config(getenv func(string) string) tablestorage.Config {
 		Home:         m.accountModel.config().WithEnvironment(getenv),
 		Accounts:     make(map[string]tablestorage.AccountConfig, len(m.Accounts)),
 		CatalogTable: m.CatalogTable.ValueString(),
+		ReadOnly:     m.ReadOnly.ValueBool(),
 	}
 	for name, a := range maps.All(m.Accounts) {
 		c.Accounts[name] = a.config()

@@ -384,3 +384,54 @@ func TestTenantWhoseAccountNamesAnotherStorageAccountIsNotRead(t *testing.T) {
 		t.Error("the tenant was dropped from the state")
 	}
 }
+
+func TestReadOnlyProviderRefusesEveryWrite(t *testing.T) {
+	w := worldWithoutTerraform(t)
+	w.populate()
+	block := w.block()
+	block["read_only"] = true
+	block["max_concurrency"] = 4
+	block["request_timeout"] = "30s"
+	block["retry"] = map[string]any{"max_attempts": 2, "min_delay": "10ms", "max_delay": "1s"}
+	p := newPlugin(t)
+	if errs := p.configure(block); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if _, v := p.data("aztenancy_tenant", map[string]any{"tenant_id": "contoso"}); v.IsNull() {
+		t.Error("a tenant cannot be read")
+	}
+	for resource, config := range map[string]map[string]any{
+		"aztenancy_table":  {"name": "Invoices"},
+		"aztenancy_tenant": {"tenant_id": "adatum", "isolation_model": "pool"},
+		"aztenancy_entity": {"table": "Settings", "partition_key": "a", "row_key": "b", "properties": map[string]any{}},
+	} {
+		planned, _ := p.plan(resource, config)
+		typ := p.resourceType(resource)
+		r, err := p.server.ApplyResourceChange(context.Background(), &tfprotov6.ApplyResourceChangeRequest{TypeName: resource,
+			PriorState: p.dynamic(tftypes.NewValue(typ, nil)), PlannedState: planned.PlannedState, Config: p.dynamic(p.value(typ, config))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustSay(t, texts(r.Diagnostics, tfprotov6.DiagnosticSeverityError), "read-only (`read_only`)")
+	}
+}
+
+func TestLimitsOfAccountsThatCannotBeAreFoundByValidate(t *testing.T) {
+	p := newPlugin(t)
+	for _, c := range []struct {
+		limits map[string]any
+		says   string
+	}{
+		{map[string]any{"max_concurrency": 0}, "max_concurrency: "},
+		{map[string]any{"request_timeout": "30"}, "request_timeout: "},
+		{map[string]any{"retry": map[string]any{"max_attempts": 0}}, "retry.max_attempts: "},
+		{map[string]any{"retry": map[string]any{"min_delay": "1m", "max_delay": "1s"}}, "retry.min_delay (1m0s) is longer than retry.max_delay (1s)"},
+	} {
+		block := map[string]any{"connection_string": "UseDevelopmentStorage=true"}
+		for k, v := range c.limits {
+			block[k] = v
+		}
+		mustSay(t, p.configure(block), c.says)
+		mustSay(t, p.configure(map[string]any{"connection_string": "UseDevelopmentStorage=true", "accounts": map[string]any{"premium": block}}), c.says[:6])
+	}
+}

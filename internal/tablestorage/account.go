@@ -22,13 +22,19 @@ const (
 // provider block and of tenantctl's configuration. Give exactly one credential: a connection string, Key, SAS or
 // Entra. Printing it in any way hides its secrets.
 type AccountConfig struct {
-	ConnectionString string       // whole; beside it only AllowHTTP may be set
+	ConnectionString string       // whole; beside it only AllowHTTP and Limits may be set
 	Name             string       // the storage account's name
 	Key              string       // account key, base64
 	SAS              string       // account or table SAS, with or without the leading "?"
 	Endpoint         string       // table endpoint; "" is https://NAME.table.core.windows.net
 	Entra            *EntraConfig // sign in through Microsoft Entra; &EntraConfig{} is the default chain
 	AllowHTTP        bool         // permit plain http to other machines than this one
+	Limits           Limits
+}
+
+// isEmpty says whether the configuration names neither an account nor a credential.
+func (c AccountConfig) isEmpty() bool {
+	return c == AccountConfig{AllowHTTP: c.AllowHTTP, Limits: c.Limits}
 }
 
 // Config is everything that the product is told about accounts.
@@ -36,6 +42,7 @@ type Config struct {
 	Home         AccountConfig            // the account that holds the catalog
 	Accounts     map[string]AccountConfig // further accounts by the names that models and tenants use
 	CatalogTable string                   // "" is DefaultCatalogTable
+	ReadOnly     bool                     // every write is an error
 }
 
 // DefaultCatalogTable is the catalog's table unless the configuration names another.
@@ -48,6 +55,7 @@ type Account struct {
 	TableEndpoint string
 	Credential    Credential
 	AllowHTTP     bool // permit plain http to other machines than this one
+	Limits        Limits
 }
 
 // Credential is how requests are authorised: SharedKey, SAS or Entra.
@@ -76,7 +84,7 @@ var errNoCredential = errors.New("give an account key, a SAS token, Entra or a c
 // Account checks the configuration and returns the account that it describes. It reads a client certificate, if one
 // is named, and sends nothing.
 func (c AccountConfig) Account() (Account, error) {
-	if c == (AccountConfig{AllowHTTP: c.AllowHTTP}) {
+	if c.isEmpty() {
 		return Account{}, errNoAccount
 	}
 	if c.ConnectionString != "" {
@@ -90,13 +98,13 @@ func (c AccountConfig) Account() (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	a := Account{Name: name, TableEndpoint: endpoint, Credential: credential, AllowHTTP: c.AllowHTTP}
+	a := Account{Name: name, TableEndpoint: endpoint, Credential: credential, AllowHTTP: c.AllowHTTP, Limits: c.Limits}
 	return a, a.check()
 }
 
 // fromConnectionString reads ConnectionString, which must stand alone.
 func (c AccountConfig) fromConnectionString() (Account, error) {
-	if c != (AccountConfig{ConnectionString: c.ConnectionString, AllowHTTP: c.AllowHTTP}) {
+	if c != (AccountConfig{ConnectionString: c.ConnectionString, AllowHTTP: c.AllowHTTP, Limits: c.Limits}) {
 		return Account{}, errors.New("a connection string names account, endpoint and credential: give it alone, " +
 			"without account name, key, SAS token, endpoint or Entra")
 	}
@@ -104,7 +112,7 @@ func (c AccountConfig) fromConnectionString() (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	a.AllowHTTP = c.AllowHTTP
+	a.AllowHTTP, a.Limits = c.AllowHTTP, c.Limits
 	return a, a.check()
 }
 
@@ -156,6 +164,9 @@ func newSAS(name, token string) (Credential, error) {
 
 // check refuses what no client may be made of.
 func (a Account) check() error {
+	if err := a.Limits.validate(); err != nil {
+		return fmt.Errorf("account %q: %w", a.Name, err)
+	}
 	switch {
 	case a.Credential == nil:
 		return fmt.Errorf("account %q has no credential", a.Name)

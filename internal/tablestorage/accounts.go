@@ -27,6 +27,7 @@ func NewAccounts(cfg Config, o *ClientOptions) (*Accounts, error) {
 	if o != nil {
 		shared = *o
 	}
+	shared.ReadOnly = shared.ReadOnly || cfg.ReadOnly
 	if shared.Transport == nil {
 		shared.Transport = newHTTPClient()
 	}

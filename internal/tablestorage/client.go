@@ -17,6 +17,7 @@ const serviceVersion = "2020-12-06"
 type ClientOptions struct {
 	Transport policy.Transporter  // nil: an HTTP client with pooled connections
 	Retry     policy.RetryOptions // zero fields: the defaults of defaultRetry
+	ReadOnly  bool                // every write is ErrReadOnly
 	UserAgent string              // first word of the User-Agent; "" is "aztenancy"
 }
 
@@ -24,6 +25,8 @@ type ClientOptions struct {
 type Client struct {
 	account  Account
 	pipeline runtime.Pipeline
+	slots    slots
+	readOnly bool
 }
 
 // NewClient returns a client of the account. It sends nothing.
@@ -47,12 +50,12 @@ func NewClient(a Account, o *ClientOptions) (*Client, error) {
 	if transport == nil {
 		transport = newHTTPClient()
 	}
-	options := policy.ClientOptions{Retry: defaultRetry(o.Retry), Transport: discreetTransport{transport}}
+	options := policy.ClientOptions{Retry: defaultRetry(a.Limits.retry(o.Retry)), Transport: discreetTransport{transport}}
 	options.Telemetry.ApplicationID = o.UserAgent
 	if o.UserAgent == "" {
 		options.Telemetry.ApplicationID = "aztenancy"
 	}
-	return &Client{account: a, pipeline: runtime.NewPipeline("aztenancy", "v1", runtime.PipelineOptions{
+	return &Client{account: a, slots: newSlots(a.Limits.MaxConcurrency), readOnly: o.ReadOnly, pipeline: runtime.NewPipeline("aztenancy", "v1", runtime.PipelineOptions{
 		PerRetry: []policy.Policy{pacePolicy{}, authorize, attemptPolicy{}},
 	}, &options)}, nil
 }

@@ -12,7 +12,7 @@ func (c AccountConfig) WithEnvironment(getenv func(string) string) AccountConfig
 		c.Entra = &entra
 		return c
 	}
-	if c != (AccountConfig{AllowHTTP: c.AllowHTTP}) {
+	if !c.isEmpty() {
 		return c
 	}
 	for _, name := range []string{"AZTENANCY_CONNECTION_STRING", "AZURE_STORAGE_CONNECTION_STRING"} {

@@ -50,6 +50,17 @@ func (c *Client) do(ctx context.Context, r request) (*response, error) {
 
 // doCounting is do for callers that look at the tries.
 func (c *Client) doCounting(ctx context.Context, r request, tries *attempts) (*response, error) {
+	if c.readOnly && r.writes() {
+		e := c.describe(r)
+		e.Err = ErrReadOnly
+		return nil, e
+	}
+	if err := c.slots.enter(ctx); err != nil {
+		e := c.describe(r)
+		e.Err = err
+		return nil, e
+	}
+	defer c.slots.leave()
 	resp, ticket, err := c.sendPaced(ctx, r, tries)
 	if err != nil {
 		return nil, c.noAnswer(ctx, r, err, tries)

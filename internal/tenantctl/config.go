@@ -3,11 +3,14 @@ package tenantctl
 import (
 	"fmt"
 	"maps"
+	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -48,6 +51,7 @@ func parseConfig(file string, src []byte) (tablestorage.Config, error) {
 	d := decoder{file: file}
 	known := d.accountSetters(&cfg.Home)
 	known["catalog_table"] = d.into(&cfg.CatalogTable)
+	known["read_only"] = d.flagInto(&cfg.ReadOnly)
 	known["accounts"] = func(name string, v cty.Value) {
 		cfg.Accounts = map[string]tablestorage.AccountConfig{}
 		for alias, value := range d.object(name, v) {
@@ -126,6 +130,15 @@ func (d *decoder) accountSetters(a *tablestorage.AccountConfig) map[string]sette
 		"sas_token":         d.into(&a.SAS),
 		"endpoint":          d.into(&a.Endpoint),
 		"allow_http":        d.flagInto(&a.AllowHTTP),
+		"max_concurrency":   d.countInto(&a.Limits.MaxConcurrency),
+		"request_timeout":   d.durationInto(&a.Limits.RequestTimeout),
+		"retry": func(name string, v cty.Value) {
+			d.attributes(name+".", d.object(name, v), map[string]setter{
+				"max_attempts": d.countInto(&a.Limits.MaxAttempts),
+				"min_delay":    d.durationInto(&a.Limits.MinDelay),
+				"max_delay":    d.durationInto(&a.Limits.MaxDelay),
+			})
+		},
 		"entra": func(name string, v cty.Value) {
 			a.Entra = &tablestorage.EntraConfig{}
 			d.entra(name+".", d.object(name, v), a.Entra)
@@ -173,6 +186,32 @@ func (d *decoder) flagInto(b *bool) setter {
 			return
 		}
 		*b = v.True()
+	}
+}
+
+// countInto takes a whole number, at least 1.
+func (d *decoder) countInto(n *int) setter {
+	return func(name string, v cty.Value) {
+		if v.Type() == cty.Number {
+			if i, accuracy := v.AsBigFloat().Int64(); accuracy == big.Exact && i >= 1 && i <= math.MaxInt32 {
+				*n = int(i)
+				return
+			}
+		}
+		d.fail("%s must be a whole number, at least 1", name)
+	}
+}
+
+// durationInto takes a duration of more than nothing.
+func (d *decoder) durationInto(into *time.Duration) setter {
+	return func(name string, v cty.Value) {
+		if v.Type() == cty.String {
+			if t, err := time.ParseDuration(v.AsString()); err == nil && t > 0 {
+				*into = t
+				return
+			}
+		}
+		d.fail("%s must be a duration in quotes, such as \"30s\"", name)
 	}
 }
 

@@ -34,8 +34,8 @@ ACCOUNTS
     connection_string = "UseDevelopmentStorage=true"
     accounts          = { premium = { account_name = "contosopremium", entra = {} } }
 
-  The attributes are connection_string, account_name, account_key, sas_token, entra, endpoint and allow_http, for the
-  home account and in each of accounts, and catalog_table. Keep a file that holds keys to yourself (chmod 600).
+  The attributes are connection_string, account_name, account_key, sas_token, entra, endpoint, allow_http, max_concurrency,
+  request_timeout and retry, for the home account and in each of accounts, and catalog_table and read_only. Keep a file that holds keys to yourself (chmod 600).
 
 OUTPUT
   The result goes to standard output, everything else to standard error. With --json the result is one JSON object;
