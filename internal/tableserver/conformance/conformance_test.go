@@ -1,8 +1,11 @@
 package conformance
 
 import (
+	"context"
 	"flag"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -28,12 +31,25 @@ func cases() []exchange {
 
 func TestTableserver(t *testing.T) {
 	s := acctest.StartServer(t)
-	conform(t, connectionString(s), nil)
+	conform(t, target(t, connectionString(s)), nil)
+}
+
+// The account can stand in the host's name, as it does in the cloud, instead of in the path (reference §1.1).
+func TestTableserverByHostName(t *testing.T) {
+	s := acctest.StartServer(t)
+	to := target(t, "AccountName="+acctest.DefaultAccount+";AccountKey="+s.Accounts[acctest.DefaultAccount]+
+		";DefaultEndpointsProtocol=http;EndpointSuffix=localhost:10002")
+	to.client.Transport = &http.Transport{DisableCompression: true,
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(s.Endpoint, "http://"))
+		}}
+	t.Cleanup(to.client.CloseIdleConnections)
+	conform(t, to, nil)
 }
 
 func TestAzurite(t *testing.T) {
 	s := acctest.StartAzurite(t)
-	conform(t, connectionString(s), azuriteDifferences)
+	conform(t, target(t, connectionString(s)), azuriteDifferences)
 }
 
 func TestEndpoint(t *testing.T) {
@@ -45,18 +61,23 @@ func TestEndpoint(t *testing.T) {
 	if *server == "azurite" {
 		differences = azuriteDifferences
 	}
-	conform(t, to, differences)
+	conform(t, target(t, to), differences)
+}
+
+func target(t *testing.T, connection string) *account {
+	t.Helper()
+	to, err := newAccount(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
 }
 
 func connectionString(s *acctest.Server) string { return s.ConnectionString(acctest.DefaultAccount) }
 
 // conform runs every case. A case that is not listed must not differ; one that is listed must.
-func conform(t *testing.T, connection string, known []difference) {
+func conform(t *testing.T, to *account, known []difference) {
 	listed := reasons(t, known)
-	to, err := newTarget(connection)
-	if err != nil {
-		t.Fatal(err)
-	}
 	names := make(map[string]bool)
 	run := fmt.Sprintf("%x", time.Now().UnixMilli())
 	for i, x := range cases() {

@@ -17,7 +17,7 @@ import (
 // session runs one exchange against a target.
 type session struct {
 	t      testing.TB
-	target *target
+	target *account
 	table  string
 	spare  string
 
@@ -85,7 +85,7 @@ func (s *session) fill(text string) string {
 	if len(s.etags) > 0 {
 		first, last = s.etags[0], s.etags[len(s.etags)-1]
 	}
-	return strings.NewReplacer("{T}", s.table, "{t}", strings.ToLower(s.table), "{N}", s.spare, "{A}", s.target.account,
+	return strings.NewReplacer("{T}", s.table, "{t}", strings.ToLower(s.table), "{N}", s.spare, "{A}", s.target.name,
 		"{U}", s.target.endpoint, "{E}", last, "{E0}", first, "{next}", s.next).Replace(text)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -206,7 +207,7 @@ func (l *lexer) prefixed(prefix string) (token, error) {
 	var value edm.Value
 	switch prefix {
 	case "datetime":
-		value, err = edm.ParseValue(edm.DateTime, text)
+		value, err = dateTimeValue(text)
 	case "guid":
 		value, err = edm.ParseValue(edm.GUID, text)
 	case "X", "x", "binary":
@@ -220,4 +221,18 @@ func (l *lexer) prefixed(prefix string) (token, error) {
 		return token{}, l.syntaxError()
 	}
 	return token{kind: literalToken, value: value}, nil
+}
+
+// dateTimeValue reads a time. One before the year 1601 can be asked for although none can be stored: .NET's smallest
+// time, year 1, stands in filters. That the service takes it is unconfirmed.
+func dateTimeValue(text string) (edm.Value, error) {
+	value, err := edm.ParseValue(edm.DateTime, text)
+	if err == nil {
+		return value, nil
+	}
+	t, early := time.Parse(time.RFC3339Nano, text)
+	if early != nil || t.UTC().Year() < 1 || t.UTC().Year() > 9999 {
+		return edm.Value{}, err
+	}
+	return edm.DateTimeValue(t.UTC()), nil
 }

@@ -93,6 +93,7 @@ func TestLiteralsHaveTheirTypes(t *testing.T) {
 		{"1e3", edm.DoubleValue(1000)},
 		{"-1.25E-2", edm.DoubleValue(-0.0125)},
 		{"datetime'2020-01-22T00:00:00Z'", edm.DateTimeValue(time.Date(2020, 1, 22, 0, 0, 0, 0, time.UTC))},
+		{"datetime'0001-01-01T00:00:00Z'", edm.DateTimeValue(time.Time{})}, // .NET's smallest; no entity has it
 		{"guid'68260b3f-0000-0000-0000-00000000000f'", edm.GUIDValue([16]byte{0x68, 0x26, 0x0b, 0x3f, 15: 0x0f})},
 		{"X'0AFF'", edm.BinaryValue([]byte{0x0a, 0xff})},
 		{"x'0aff'", edm.BinaryValue([]byte{0x0a, 0xff})},
