@@ -75,7 +75,15 @@ func TestDemonstrationMovesTwoAirlinesAndKeepsEveryRecord(t *testing.T) {
 		s.assertEveryRecord(t)
 	})
 	t.Run("a purge killed again and again finishes and takes nothing else", func(t *testing.T) {
-		s.killUntilDone(t, 5*time.Millisecond, "purge", "american-airlines")
+		archives := t.TempDir()
+		s.killUntilDone(t, 5*time.Millisecond, "purge", "american-airlines", "--archive", archives)
+		made, err := filepath.Glob(filepath.Join(archives, "american-airlines-*"))
+		if err != nil || len(made) != 1 {
+			t.Fatalf("archives %q, %v", made, err)
+		}
+		if out, err := s.tenantctl(t.Context(), "archive", "--check", made[0]).CombinedOutput(); err != nil {
+			t.Errorf("the archive of the purged source: %v\n%s", err, out)
+		}
 		s.assertEveryRecord(t)
 		if n := len(s.read(t, "birdshome", "Strikes").of("AMERICAN AIRLINES|")); n != 0 {
 			t.Errorf("%d entities of the purged airline are still in the shared table", n)

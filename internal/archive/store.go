@@ -138,9 +138,9 @@ func OpenStore(place string, accounts Accounts) (Store, error) {
 		return nil, errors.New("name a folder, or the https address of a Blob container, for the archive")
 	case isURL(place):
 		return newContainer(place, accounts)
-	default:
-		return NewFolder(place), nil
 	}
+	path, err := filepath.Abs(place)
+	return NewFolder(path), err
 }
 
 // Below returns the place of an archive within a place.

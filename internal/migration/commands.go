@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
@@ -165,7 +166,7 @@ func (r *run) letGo(ctx context.Context) error {
 
 // Purge deletes the source that the tenant's finished migrations left in place. It refuses, with a *StragglersError and before
 // anything is deleted, when the source is no longer what was verified. Other errors as for Run;
-// ErrNothingToDo where no source is left. The report is of the last migration that was purged.
+// *RefusedError where all that are left are within their reverse windows, ErrNothingToDo where no source is left. The report is of the last migration that was purged.
 func (e *Engine) Purge(ctx context.Context, tenantID string, o Options) (*Report, error) {
 	ctx = tablestorage.WithCorrelation(ctx, tenantID, "purge")
 	t, err := e.tenant(ctx, tenantID)
@@ -179,20 +180,37 @@ func (e *Engine) Purge(ctx context.Context, tenantID string, o Options) (*Report
 	if err != nil {
 		return nil, err
 	}
-	var report *Report
+	var due []catalog.MigrationRecord
+	var kept *RefusedError
 	for _, rec := range slices.Backward(all) { // oldest first
 		if rec.State != Switched && rec.State != Purging {
 			continue
 		}
-		if d, err := decodeDetail(rec.Migration); err != nil {
+		d, err := decodeDetail(rec.Migration)
+		switch {
+		case err != nil:
 			return nil, err
-		} else if t.Migration == rec.ID && !d.Settled {
-			return nil, &RefusedError{Op: "purge", TenantID: tenantID, Reason: fmt.Sprintf("migration %s has switched but not looked for stragglers yet", rec.ID),
+		case t.Migration == rec.ID && !d.Settled:
+			return nil, &RefusedError{TenantID: tenantID, Reason: fmt.Sprintf("migration %s has switched but not looked for stragglers yet", rec.ID),
 				Way: "Finish it first: " + commands(rec.Migration)}
+		case rec.State == Switched && !o.Now && d.ReverseUntil.After(e.clock()):
+			kept = &RefusedError{TenantID: tenantID, Reason: fmt.Sprintf("the source of migration %s is kept until %s", rec.ID, d.ReverseUntil.Format(time.RFC3339)),
+				Way: fmt.Sprintf("Wait until then, or delete it now, after which there is no way back: tenantctl purge %s --now %s, with --archive or --no-archive", tenantID, tenantID)}
+		default:
+			due = append(due, rec)
 		}
+	}
+	if len(due) == 0 && kept != nil {
+		return nil, kept
+	}
+	var report *Report
+	for _, rec := range due {
 		if report, err = e.hold(ctx, rec, o, (*run).purge); err != nil {
 			return report, err
 		}
+	}
+	if kept != nil {
+		e.progress().Note(kept.Reason + ".")
 	}
 	if report == nil {
 		return nil, fmt.Errorf("purge tenant %q: no migration has left a source: %w", tenantID, ErrNothingToDo)

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
@@ -19,6 +20,9 @@ type Engine struct {
 	// LeaseTTL is how long a lease lives without renewal; 0 means DefaultLeaseTTL.
 	LeaseTTL time.Duration
 
+	// Tool is the name and version of the program, for archives; "" means aztenancy.
+	Tool string
+
 	// fault is called with the name of each fault point; where it returns true the run stops there as if killed.
 	// Nil in production.
 	fault func(point string) bool
@@ -32,6 +36,8 @@ func (e *Engine) progress() Progress {
 	}
 	return e.Progress
 }
+
+func (e *Engine) tool() string { return cmp.Or(e.Tool, "aztenancy") }
 
 // DefaultLeaseTTL is how long a mover's lease lives after its last renewal. It is renewed three times as often.
 const DefaultLeaseTTL = 15 * time.Second
@@ -59,6 +65,13 @@ type Options struct {
 	// AcceptMissing is how many entities of the source Purge may find missing at the target: deleted there by the tenant
 	// since the switch, on the operator's word. 0 means none.
 	AcceptMissing int64
+	// ReverseWindow is how long after the switch the source shall be kept: a Purge within it is refused without Now.
+	ReverseWindow time.Duration
+	// ArchiveTo is where Purge archives each source before it deletes anything of it, in a place of its own that has the
+	// migration's id as its name: a folder, or the address of a Blob container with or without a prefix. "" makes no archive.
+	ArchiveTo string
+	// Now lets Purge delete a source within its reverse window.
+	Now bool
 	// Strays is what Abort does with entities of the target's range that differ from the source.
 	Strays Strays
 }

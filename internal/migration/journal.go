@@ -32,6 +32,8 @@ type detail struct {
 	Stragglings  int64           `json:"stragglings,omitempty"`
 	Purged       int64           `json:"purged,omitempty"`
 	Removed      int64           `json:"removed,omitempty"`
+	ReverseUntil time.Time       `json:"reverse_until,omitzero"` // until then a purge needs to be told twice
+	Archive      *archived       `json:"archive,omitempty"`      // of the source, made before anything of it was deleted
 	Notes        []string        `json:"notes,omitempty"`
 }
 

@@ -204,6 +204,9 @@ func (r *run) switchOver(ctx context.Context) error {
 		if d.ThawedAt.IsZero() {
 			d.ThawedAt = r.engine.clock().UTC()
 		}
+		if w := r.options.ReverseWindow; w > 0 && d.ReverseUntil.IsZero() {
+			d.ReverseUntil = r.engine.clock().Add(w).UTC().Truncate(time.Second)
+		}
 	})
 	return nil
 }

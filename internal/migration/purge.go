@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/archive"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
@@ -111,7 +112,10 @@ func (r *run) checkSeal(ctx context.Context) error {
 	if late.deleted > 0 {
 		r.progress.Note(fmt.Sprintf("%d entities of the source were deleted after they were verified; the target has kept them.", late.deleted))
 	}
-	return r.targetHolds(ctx)
+	if err := r.targetHolds(ctx); err != nil {
+		return err
+	}
+	return r.archiveSource(ctx)
 }
 
 // targetHolds verifies once more, after the switch, that the target has what the purge is about to delete. What was
@@ -133,7 +137,7 @@ func (r *run) targetHolds(ctx context.Context) error {
 	}
 	next := "Nothing was deleted. Explain every difference first: tenantctl verify " + m.TenantID
 	if report.Differing == 0 {
-		next = fmt.Sprintf("Nothing was deleted. Where the tenant has deleted the %d missing entities since the switch: tenantctl purge %s --accept-missing %d",
+		next = fmt.Sprintf("Nothing was deleted. Where the tenant has deleted the %d missing entities since the switch: tenantctl purge %s --accept-missing %d, with --archive or --no-archive as before",
 			report.Missing, m.TenantID, report.Missing)
 	}
 	return &DifferencesError{TenantID: m.TenantID, Migration: m.ID, Verify: report, Next: next}
@@ -168,12 +172,14 @@ func (r *run) sourceIsFree(ctx context.Context) error {
 // been killed at any point before: what is gone already is no longer there to be deleted.
 func (r *run) purgeSource(ctx context.Context) error {
 	m := r.j.migration()
+	a, err := r.openArchive(ctx)
+	if err != nil {
+		return err
+	}
 	r.progress.Total(m.Total)
 	for _, mv := range r.moves {
-		for _, s := range mv.source.spans() {
-			if err := r.purgeSpan(ctx, mv, s); err != nil {
-				return fmt.Errorf("%s: %w", mv.source, err)
-			}
+		if err := r.purgeTable(ctx, a, mv); err != nil {
+			return fmt.Errorf("%s: %w", mv.source, err)
 		}
 	}
 	for _, mv := range r.moves {
@@ -220,8 +226,20 @@ func (r *run) release(ctx context.Context, p tenancy.Placement, t catalog.Tenant
 	return r.at("claims: after release")
 }
 
+// purgeTable deletes the sealed entities of a logical table that are in the archive, if there is one.
+func (r *run) purgeTable(ctx context.Context, a *archive.Archive, mv *tableMove) error {
+	x := r.copiesIn(ctx, a, mv)
+	defer func() { x.stop() }()
+	for _, s := range mv.source.spans() {
+		if err := r.purgeSpan(ctx, mv, s, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // purgeSpan deletes the sealed entities of a span, each on condition of the ETag under which it was verified.
-func (r *run) purgeSpan(ctx context.Context, mv *tableMove, s span) error {
+func (r *run) purgeSpan(ctx context.Context, mv *tableMove, s span, kept *copies) error {
 	w := r.newDeleter(mv.source.table, func(n int64) { r.j.note(func(d *detail) { d.Purged += n }) })
 	return r.walkSeal(ctx, mv, s, r.j.details().Sealed, func(ctx context.Context, x stretch) error {
 		if len(x.strangers) > 0 {
@@ -231,6 +249,9 @@ func (r *run) purgeSpan(ctx context.Context, mv *tableMove, s span) error {
 		for _, row := range x.sealed {
 			if !mv.source.within.Contains(row.key) {
 				return fmt.Errorf("entity %s is outside of the tenant's range", keyText(row.key))
+			}
+			if err := kept.has(row); err != nil {
+				return err
 			}
 			if err := w.Add(ctx, deletion(row.key, row.etag)); err != nil {
 				return plain(err)

@@ -109,7 +109,9 @@ type Report struct {
 	Stragglers     []Straggler   `json:"stragglers,omitempty"`
 	StragglerCount int64         `json:"straggler_count"`
 	Purged         int64         `json:"purged,omitempty"`
-	Removed        int64         `json:"removed,omitempty"` // by an abort, from the target
+	Archive        string        `json:"archive,omitempty"`      // place of the source's archive
+	ReverseUntil   time.Time     `json:"reverse_until,omitzero"` // end of the reverse window
+	Removed        int64         `json:"removed,omitempty"`      // by an abort, from the target
 	Notes          []string      `json:"notes,omitempty"`
 	Started        time.Time     `json:"started"`
 	Ended          time.Time     `json:"ended,omitzero"`

@@ -59,7 +59,7 @@ func commands(m catalog.Migration) string {
 	}
 	switch {
 	case m.State == Purging:
-		return fmt.Sprintf("tenantctl purge %s", m.TenantID)
+		return fmt.Sprintf("tenantctl purge %s, with --archive or --no-archive as before", m.TenantID)
 	case m.State == Aborting:
 		return fmt.Sprintf("tenantctl abort %s", m.TenantID)
 	case canAbort(m.State):
@@ -72,8 +72,10 @@ func commands(m catalog.Migration) string {
 // next says in one sentence what to do about a migration in a state.
 func next(m catalog.Migration, state string) string {
 	switch state {
-	case Switched, Purging:
-		return fmt.Sprintf("The source is kept. Delete it when nobody needs it any more: tenantctl purge %s", m.TenantID)
+	case Switched:
+		return fmt.Sprintf("The source is kept. Delete it when nobody needs it any more: tenantctl purge %s --archive FOLDER", m.TenantID)
+	case Purging:
+		return "A part of the source may be deleted. Next: " + commands(m)
 	case Done, Aborted:
 		return ""
 	case Planned, Freezing:
@@ -121,7 +123,7 @@ func (r *run) report() *Report {
 func reportOf(m catalog.Migration, d detail) *Report {
 	out := &Report{Migration: m.ID, TenantID: m.TenantID, State: m.State, From: Place{m.From, m.Source}, To: Place{m.To, m.Target},
 		Entities: m.Copied, Bytes: d.Bytes, Transactions: d.Transactions, Retries: d.Retries, Freeze: FreezeCatalogState, CouldWrite: couldWrite,
-		Verify: d.Verify, Stragglers: d.Stragglers, StragglerCount: d.Stragglings, Purged: d.Purged, Removed: d.Removed,
+		Verify: d.Verify, Stragglers: d.Stragglers, StragglerCount: d.Stragglings, Purged: d.Purged, Archive: d.Archive.place(), ReverseUntil: d.ReverseUntil, Removed: d.Removed,
 		Notes: d.Notes, Started: m.Created, Ended: m.Ended, Next: next(m, m.State)}
 	if d.Verify != nil && d.Verify.Result == ResultEqual {
 		out.Entities = d.Verify.Equal

@@ -143,8 +143,8 @@ func migrationAttributes() map[string]schema.Attribute {
 			Validators: []validator.String{positiveDurationValidator()},
 		},
 		"reverse_window": schema.StringAttribute{
-			MarkdownDescription: "For how long what was left at the old place shall be kept, such as `24h`. In this version nothing deletes it but `tenantctl purge`, " +
-				"which does not look at this value: do not run it earlier.",
+			MarkdownDescription: "For how long after a move what was left at the old place is kept at least, such as `24h`. Nothing deletes it but `tenantctl purge`, " +
+				"which refuses within this time unless it is told twice. It counts for the moves that are made while it is set.",
 			Optional:   true,
 			Validators: []validator.String{positiveDurationValidator()},
 		},

@@ -88,7 +88,7 @@ func (r *tenantResource) move(ctx context.Context, plan tenantModel, diags *diag
 	target := migration.Target{Model: plan.IsolationModel.ValueString(), Account: plan.Account.ValueString()}
 	var report *migration.Report
 	err := whileTableIsDeleted(ctx, func() (err error) {
-		report, err = r.session.engine(ctx, id).Run(ctx, id, target, migration.Options{Drain: times.drain})
+		report, err = r.session.engine(ctx, id).Run(ctx, id, target, migration.Options{Drain: times.drain, ReverseWindow: times.reverse})
 		return err
 	})
 	var late *migration.StragglersError

@@ -73,6 +73,7 @@ func (m tenantModel) labels(ctx context.Context) (map[string]string, diag.Diagno
 type moveTimes struct {
 	drain     time.Duration // between holding the writes and copying
 	maxFreeze time.Duration // the longest that writes may be held
+	reverse   time.Duration // for which the source is kept
 }
 
 func (m tenantModel) moveTimes(ctx context.Context) (moveTimes, diag.Diagnostics) {
@@ -95,7 +96,7 @@ func (o migrationModel) times() (moveTimes, error) {
 		name string
 		text types.String
 		into *time.Duration
-	}{{"drain", o.Drain, &t.drain}, {"max_freeze", o.MaxFreeze, &t.maxFreeze}} {
+	}{{"drain", o.Drain, &t.drain}, {"max_freeze", o.MaxFreeze, &t.maxFreeze}, {"reverse_window", o.ReverseWindow, &t.reverse}} {
 		if d.text.ValueString() == "" {
 			continue
 		}

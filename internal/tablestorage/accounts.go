@@ -66,6 +66,16 @@ func (a *Accounts) Client(name string) (*Client, error) {
 	return nil, fmt.Errorf("account %q is not configured: there is %s; add it to accounts", name, strings.Join(known, ", "))
 }
 
+// OfStorage returns the configured account with a storage account's own name.
+func (a *Accounts) OfStorage(storage string) (Account, error) {
+	for _, name := range a.Names() {
+		if c := a.clients[name]; c.account.Name == storage {
+			return c.account, nil
+		}
+	}
+	return Account{}, fmt.Errorf("storage account %s is not configured: add it to accounts, so that its credential can be used", storage)
+}
+
 // Home returns the client of the home account.
 func (a *Accounts) Home() *Client { return a.clients[tenancy.HomeAccount] }
 

@@ -41,7 +41,7 @@ func TestEveryExampleWorksAsItStands(t *testing.T) {
 		code int
 	}{
 		{"import", exitDone}, {"tenants", exitDone}, {"plan", exitDone}, {"migrate", exitDone}, {"verify", exitDone},
-		{"status", exitDone}, {"purge", exitDone}, {"abort", exitNothingToDo}, {"version", exitDone},
+		{"status", exitDone}, {"archive", exitDone}, {"restore", exitDone}, {"purge", exitDone}, {"abort", exitNothingToDo}, {"version", exitDone},
 	} {
 		cmd := commandNamed(t, step.name)
 		words := shellWords(t, cmd.Example)
@@ -177,11 +177,11 @@ func TestATenantMovesFromTheCommandLine(t *testing.T) {
 	o = w.mustRun(exitDone, "status", "fabrikam")
 	wants(t, o.stdout, "Tenant fabrikam is active, in model own-account", "premium/Strikesfabrikam (premiumacct)", "from pool to own-account")
 	var report migration.Report
-	decode(t, w.mustRun(exitDone, "purge", "fabrikam", "--json").stdout, &report)
+	decode(t, w.mustRun(exitDone, "purge", "fabrikam", "--no-archive", "--json").stdout, &report)
 	if report.Purged != 2 {
 		t.Errorf("report %+v", report)
 	}
-	w.mustRun(exitNothingToDo, "purge", "fabrikam")
+	w.mustRun(exitNothingToDo, "purge", "fabrikam", "--no-archive")
 	wants(t, w.mustRun(exitDone, "tenants", "--count").stdout, "premium/Strikesfabrikam")
 	wants(t, w.mustRun(exitDone, "status").stdout, "No tenant is moving.")
 }
@@ -272,7 +272,7 @@ func TestBadInputEndsWithOneClearError(t *testing.T) {
 		{[]string{"migrate", "nobody", "--to", "own-table"}, exitError, noSuchTenant},
 		{[]string{"status", "nobody"}, exitError, noSuchTenant},
 		{[]string{"verify", "nobody"}, exitError, noSuchTenant},
-		{[]string{"purge", "nobody"}, exitError, noSuchTenant},
+		{[]string{"purge", "nobody", "--no-archive"}, exitError, noSuchTenant},
 		{[]string{"abort", "nobody"}, exitError, noSuchTenant},
 		{append(imports, "bad.csv"), exitError, `bad.csv:3: column "tenant": the row names no tenant`},
 		{append(imports, "missing.csv"), exitError, "missing.csv"},
@@ -359,7 +359,7 @@ func TestNoSecretIsWritten(t *testing.T) {
 	for _, json := range [][]string{nil, {"--json"}} {
 		for _, args := range [][]string{
 			{"tenants", "--count"}, {"plan", "contoso", "--to", "own-table"}, {"migrate", "contoso", "--to", "own-table"},
-			{"status", "contoso"}, {"status"}, {"verify", "contoso"}, {"purge", "contoso"}, {"version"},
+			{"status", "contoso"}, {"status"}, {"verify", "contoso"}, {"purge", "contoso", "--no-archive"}, {"version"},
 			{"import", "--file", "strikes.csv", "--table", "strikes", "--tenant-column", tenantColumn},
 			{"plan", "contoso", "--to", "own-account", "--account", "nowhere"}, {"abort", "fabrikam"},
 		} {

@@ -36,6 +36,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 type services struct {
 	accounts *tablestorage.Accounts
 	catalog  *catalog.Catalog
+	tool     string // name and version of this program
 }
 
 // open reads the configuration. It sends nothing.
@@ -48,12 +49,12 @@ func (env *environment) open() (services, error) {
 	if err != nil {
 		return services{}, &configError{err}
 	}
-	return services{accounts, catalog.Open(accounts.Home(), accounts.CatalogTable())}, nil
+	return services{accounts, catalog.Open(accounts.Home(), accounts.CatalogTable()), "tenantctl " + env.process.Version}, nil
 }
 
 // engine returns the mover.
 func (s services) engine(p migration.Progress) *migration.Engine {
-	return &migration.Engine{Catalog: s.catalog, Accounts: s.accounts, Progress: p}
+	return &migration.Engine{Catalog: s.catalog, Accounts: s.accounts, Progress: p, Tool: s.tool}
 }
 
 // progress returns the form of progress that fits standard error. It must be closed before the result is written.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/archive"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/ingest"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/migration"
@@ -52,7 +53,8 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case as[*usageError](err), as[*ingest.UsageError](err), as[*configError](err):
 		return exitUsage
-	case as[*migration.DifferencesError](err), as[*migration.CollisionError](err):
+	case as[*migration.DifferencesError](err), as[*migration.CollisionError](err),
+		as[*archive.FaultError](err), as[*archive.ConflictError](err), as[*archive.DifferencesError](err):
 		return exitDifferences
 	case as[*freezeViolatedError](err), as[*migration.StragglersError](err):
 		return exitFreezeViolated

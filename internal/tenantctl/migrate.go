@@ -36,13 +36,15 @@ type migrateOptions struct {
 	targetOptions
 	Workers int
 	Drain   time.Duration
+	Reverse time.Duration
 	NoWait  bool
 }
 
 func (o *migrateOptions) addFlags(f *pflag.FlagSet) {
 	o.targetOptions.addFlags(f)
 	f.IntVar(&o.Workers, "workers", migration.DefaultWorkers, "key ranges that are copied at the same time")
-	f.DurationVar(&o.Drain, "drain", 0, "`TIME` between holding writes and copying, for applications that read the catalog only so often, such as 30s")
+	f.DurationVar(&o.Drain, "drain", 0, "`TIME` between holding writes and copying, for applications that cache the catalog, such as 30s")
+	f.DurationVar(&o.Reverse, "reverse-window", 0, "`TIME` after the switch for which purge keeps the source unless told twice, such as 24h")
 	f.BoolVar(&o.NoWait, "no-wait", false, "end with status 5, rather than wait for the lease of a mover that may be dead to run out")
 }
 
@@ -57,7 +59,7 @@ func newMigrateCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runEngine(cmd.Context(), env, args[0], reportTitle{"Tenant %s moved from %s to %s.", "Tenant %s is on its way from %s to %s."},
 				func(ctx context.Context, e *migration.Engine) (*migration.Report, error) {
-					return e.Run(ctx, args[0], o.target(), migration.Options{Workers: o.Workers, Drain: o.Drain, DontWait: o.NoWait})
+					return e.Run(ctx, args[0], o.target(), migration.Options{Workers: o.Workers, Drain: o.Drain, ReverseWindow: o.Reverse, DontWait: o.NoWait})
 				})
 		},
 	}

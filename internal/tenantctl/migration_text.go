@@ -62,6 +62,10 @@ func writeMigrationReport(w io.Writer, r *migration.Report, title string) error 
 	if r.Purged > 0 {
 		d.add("purged", "%s", ui.Plural(r.Purged, "entity"))
 	}
+	d.add("archive", "%s", r.Archive)
+	if !r.ReverseUntil.IsZero() && r.State == migration.Switched {
+		d.add("kept until", "%s", stamp(r.ReverseUntil))
+	}
 	if r.Removed > 0 {
 		d.add("removed", "%s from the target", ui.Plural(r.Removed, "entity"))
 	}

@@ -45,7 +45,7 @@ EXIT STATUS
   0    done
   1    error
   2    the command line or the configuration is wrong
-  3    differences found between source and target
+  3    differences found between source and target, or an archive is damaged
   4    incomplete; the same command finishes it
   5    the service is unreachable or busy; try again later
   6    something was written to a tenant whose writes were held
@@ -90,7 +90,7 @@ func newRootCommand(env *environment) *cobra.Command {
 	root.PersistentFlags().StringVar(&env.configFile, "config", "", "accounts as in the provider block, HCL or JSON `FILE`")
 	root.PersistentFlags().BoolVar(&env.json, "json", env.json, "write JSON: the result on standard output, progress as one object a line on standard error")
 	root.AddCommand(newImportCommand(env), newTenantsCommand(env), newPlanCommand(env), newMigrateCommand(env), newVerifyCommand(env),
-		newStatusCommand(env), newPurgeCommand(env), newAbortCommand(env), newVersionCommand(env))
+		newStatusCommand(env), newPurgeCommand(env), newAbortCommand(env), newArchiveCommand(env), newRestoreCommand(env), newVersionCommand(env))
 	for _, cmd := range append(root.Commands(), root) {
 		markUsageErrors(cmd)
 	}
