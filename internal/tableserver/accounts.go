@@ -49,14 +49,15 @@ func (a Account) LogValue() slog.Value { return slog.StringValue(a.Name) }
 // Endpoint returns the path-style table endpoint of an account at a listening address, with a trailing slash:
 // http://127.0.0.1:10002/devstoreaccount1/.
 func (s *Server) Endpoint(addr net.Addr, account string) string {
-	return s.scheme() + "://" + addr.String() + "/" + account + "/"
+	return s.URL(addr) + "/" + account + "/"
 }
 
-func (s *Server) scheme() string {
+// URL returns the address with its scheme, without a trailing slash.
+func (s *Server) URL(addr net.Addr) string {
 	if s.tls != nil {
-		return "https"
+		return "https://" + addr.String()
 	}
-	return "http"
+	return "http://" + addr.String()
 }
 
 // ConnectionString returns the connection string of an account. It holds the account key.

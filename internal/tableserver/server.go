@@ -24,8 +24,8 @@ type Options struct {
 	// Accounts are the accounts to answer for, besides those of the folder that it has keys for; none at all means
 	// DevAccount.
 	Accounts []Account
-	// TLS makes Serve speak HTTPS; nil is HTTP. It needs a certificate.
-	TLS *tls.Config
+	// HTTPS makes Serve speak HTTPS; nil is HTTP.
+	HTTPS *HTTPS
 	// Entra says which bearer tokens count and what for; nil refuses them.
 	Entra *auth.Entra
 	// SkipAuthentication answers every request from this machine, whatever it carries. It goes with no account whose
@@ -45,7 +45,8 @@ type Server struct {
 	known    map[string]bool // names of accounts
 	store    *store.Store
 	auth     *auth.Authenticator
-	tls      *tls.Config
+	tls      *tls.Config // nil for HTTP
+	caFile   string      // of a generated certificate
 	// localOnly says why the server must not listen beyond this machine; nil when it may.
 	localOnly error
 	handler   http.Handler
@@ -68,13 +69,10 @@ func New(o Options) (*Server, error) {
 	if err := CheckAccounts(o.Accounts); err != nil {
 		return nil, err
 	}
-	if err := o.Testing.Check(); err != nil {
+	if err := errors.Join(o.Testing.Check(), o.checkAccess(), o.checkHTTPS()); err != nil {
 		return nil, err
 	}
-	localOnly, err := o.checkAccess()
-	if err != nil {
-		return nil, err
-	}
+	localOnly := o.LocalOnly()
 	log := o.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -82,7 +80,7 @@ func New(o Options) (*Server, error) {
 	if localOnly != nil {
 		log.Warn("anybody on this machine has access", slog.String("because", localOnly.Error()))
 	}
-	s := &Server{log: log, known: make(map[string]bool), tls: o.TLS, localOnly: localOnly, instruments: o.Testing.start()}
+	s := &Server{log: log, known: make(map[string]bool), localOnly: localOnly, instruments: o.Testing.start()}
 	st, err := store.Open(store.Options{Dir: o.Dir, Logger: log})
 	if err != nil {
 		return nil, err
@@ -100,6 +98,9 @@ func New(o Options) (*Server, error) {
 	for _, name := range keyless {
 		log.Warn("an account of the data folder is not served: its key was given to an earlier process; give it again",
 			slog.String("account", name))
+	}
+	if err := s.openHTTPS(o); err != nil {
+		return nil, errors.Join(err, st.Close())
 	}
 	signers := make([]auth.Account, len(s.accounts))
 	for i, a := range s.accounts {
@@ -213,20 +214,25 @@ var (
 	errUnsigned = errors.New("bearer tokens are taken without a check of their signatures, as no key set is given")
 )
 
-// checkAccess says what is wrong with the options about access, and why the server must stay on this machine.
-func (o Options) checkAccess() (localOnly, err error) {
-	if o.SkipAuthentication {
-		for _, a := range o.Accounts {
-			if len(a.Key) > 0 {
-				return nil, fmt.Errorf("account %s has a key, and authentication is turned off: give up one of them", a.Name)
-			}
+// LocalOnly says why a server with these options must not listen beyond this machine; nil when it may.
+func (o Options) LocalOnly() error {
+	switch {
+	case o.SkipAuthentication:
+		return errOpen
+	case o.Entra != nil && !o.Entra.ChecksSignatures():
+		return errUnsigned
+	}
+	return nil
+}
+
+// checkAccess refuses options about access that contradict each other.
+func (o Options) checkAccess() error {
+	for _, a := range o.Accounts {
+		if o.SkipAuthentication && len(a.Key) > 0 {
+			return fmt.Errorf("account %s has a key, and authentication is turned off: give up one of them", a.Name)
 		}
-		return errOpen, nil
 	}
-	if o.Entra != nil && !o.Entra.ChecksSignatures() {
-		return errUnsigned, nil
-	}
-	return nil, nil
+	return nil
 }
 
 // checkListener refuses to be reached from elsewhere when that would let everybody in.

@@ -24,6 +24,7 @@ type options struct {
 	Accounts               []string
 	PrintConnectionStrings bool
 	AllowRemoteHTTP        bool
+	Access                 accessOptions
 	Testing                testingOptions
 }
 
@@ -45,6 +46,8 @@ prints one line for the address and one for each account, with fields that scrip
   listening address=127.0.0.1:10002 endpoint=http://127.0.0.1:10002/
   account name=devstoreaccount1 endpoint=http://127.0.0.1:10002/devstoreaccount1/
 
+With a generated certificate the first line ends with ca=FILE, which clients need to trust.
+
 It stops on SIGINT or SIGTERM after the running requests are answered.
 
 Exit status:
@@ -53,7 +56,8 @@ Exit status:
   2  wrong flags`
 
 const example = `  tableserver --in-memory
-  tableserver --listen 127.0.0.1:0 --data ./tabledata --account home --account premium --print-connection-strings`
+  tableserver --listen 127.0.0.1:0 --data ./tabledata --account home --account premium --print-connection-strings
+  tableserver --https --data ./tabledata --roles roles.json --token-tenant 11111111-1111-1111-1111-111111111111 --token-keys jwks.json`
 
 func newCommand() *cobra.Command {
 	var o options
@@ -85,6 +89,7 @@ func newCommand() *cobra.Command {
 		"generated and kept in the data folder (default "+tableserver.DevAccount+" with its published key)")
 	f.BoolVar(&o.PrintConnectionStrings, "print-connection-strings", false, "print each account's connection string, which holds its key")
 	f.BoolVar(&o.AllowRemoteHTTP, "allow-remote-http", false, "listen beyond this machine although http shows everything to the network")
+	o.Access.addFlags(f)
 	o.Testing.addFlags(f)
 	return cmd
 }
@@ -130,7 +135,10 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 		config.Testing.AccessLog = accessLog
 		defer func() { err = errors.Join(err, accessLog.Close()) }()
 	}
-	l, err := listen(ctx, o)
+	if err := o.Access.apply(ctx, o.Listen, config.Logger, &config); err != nil {
+		return err
+	}
+	l, err := listen(ctx, o, config)
 	if err != nil {
 		return err
 	}
@@ -145,8 +153,9 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	return server.Serve(ctx, l)
 }
 
-// listen opens the address. Without https only this machine may reach it, unless the flag says otherwise.
-func listen(ctx context.Context, o options) (net.Listener, error) {
+// listen opens the address. Without https only this machine may reach it, unless the flag says otherwise; and never
+// anybody else where everybody would get in.
+func listen(ctx context.Context, o options, server tableserver.Options) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", o.Listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -155,9 +164,16 @@ func listen(ctx context.Context, o options) (net.Listener, error) {
 	if err != nil {
 		return nil, usagef("listen on %s: %w", o.Listen, err)
 	}
-	if at, ok := l.Addr().(*net.TCPAddr); ok && !at.IP.IsLoopback() && !o.AllowRemoteHTTP {
+	at, ok := l.Addr().(*net.TCPAddr)
+	if local := ok && at.IP.IsLoopback(); local {
+		return l, nil
+	}
+	if why := server.LocalOnly(); why != nil {
+		return nil, errors.Join(usagef("--listen %s reaches beyond this machine, and %w: listen on 127.0.0.1", o.Listen, why), l.Close())
+	}
+	if server.HTTPS == nil && !o.AllowRemoteHTTP {
 		return nil, errors.Join(usagef("--listen %s reaches beyond this machine, where http shows keys' signatures and data to the network: "+
-			"listen on 127.0.0.1, or give --allow-remote-http", o.Listen), l.Close())
+			"listen on 127.0.0.1, or give --https or --allow-remote-http", o.Listen), l.Close())
 	}
 	return l, nil
 }
@@ -165,7 +181,11 @@ func listen(ctx context.Context, o options) (net.Listener, error) {
 // greeting is what scripts read: one line for the address, one for each account.
 func greeting(s *tableserver.Server, at net.Addr, secrets bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "listening address=%s endpoint=http://%s/\n", at, at)
+	fmt.Fprintf(&b, "listening address=%s endpoint=%s/", at, s.URL(at))
+	if ca := s.CAFile(); ca != "" {
+		fmt.Fprintf(&b, " ca=%s", ca)
+	}
+	b.WriteByte('\n')
 	for _, a := range s.Accounts() {
 		endpoint := s.Endpoint(at, a.Name)
 		fmt.Fprintf(&b, "account name=%s endpoint=%s", a.Name, endpoint)

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 type process struct {
 	cmd      *exec.Cmd
 	endpoint string            // of the listening line
+	ca       string            // of the same, "" if it has none
 	accounts map[string]string // name → the rest of its line
 	stderr   *strings.Builder
 }
@@ -51,7 +52,7 @@ func command(ctx context.Context, args ...string) (*exec.Cmd, *strings.Builder) 
 }
 
 var (
-	listeningLine = regexp.MustCompile(`^listening address=127\.0\.0\.1:\d+ endpoint=(http://127\.0\.0\.1:\d+/)$`)
+	listeningLine = regexp.MustCompile(`^listening address=127\.0\.0\.1:\d+ endpoint=(https?://127\.0\.0\.1:\d+/)(?: ca=(.*))?$`)
 	accountLine   = regexp.MustCompile(`^account name=([a-z0-9]+) endpoint=(.*)$`)
 )
 
@@ -71,7 +72,7 @@ func start(t *testing.T, n int, args ...string) *process {
 	lines := bufio.NewScanner(out)
 	for len(p.accounts) < n && lines.Scan() {
 		if m := listeningLine.FindStringSubmatch(lines.Text()); m != nil {
-			p.endpoint = m[1]
+			p.endpoint, p.ca = m[1], m[2]
 		} else if m := accountLine.FindStringSubmatch(lines.Text()); m != nil {
 			p.accounts[m[1]] = m[2]
 		} else {

@@ -234,6 +234,23 @@ func TestSignaturesOfTokens(t *testing.T) {
 	}
 }
 
+// careless hands out whatever the caller likes.
+type careless struct{ key any }
+
+func (c careless) Key(context.Context, string, string) (crypto.PublicKey, error) { return c.key, nil }
+
+func TestAlgorithmsThatAreNotListedAreRefusedWhateverTheKey(t *testing.T) {
+	for _, c := range []struct {
+		method jwt.SigningMethod
+		sign   any
+		key    any
+	}{{jwt.SigningMethodHS256, []byte("x"), []byte("x")}, {jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, jwt.UnsafeAllowNoneSignatureType}} {
+		_, err := newEntraAuthenticator(t, TokenRules{Keys: careless{c.key}}).Authenticate(
+			bearerRequest(token(t, c.method, c.sign, "", goodClaims(writer))), DevelopmentAccount)
+		wantChallenge(t, c.method.Alg(), err, "Signature")
+	}
+}
+
 func TestTokensWithoutAKeySet(t *testing.T) {
 	a := newEntraAuthenticator(t, TokenRules{})
 	if a.entra.ChecksSignatures() {
@@ -362,6 +379,18 @@ func TestRolesAreReadStrictly(t *testing.T) {
 	}
 	if got := roles.of("home", delegator)[""]; got != Delegator || len(roles.of("away", delegator)) != 0 {
 		t.Errorf("the delegator has %b", got)
+	}
+	for names, want := range map[[3]string]Role{ // names and ids of Azure's list of built-in roles, reference §7.6 and §7.7
+		{"reader", "Storage Table Data Reader", "76199698-9eea-4c19-bc75-cec21354c6b6"}:           Reader,
+		{"contributor", "Storage Table Data Contributor", "0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3"}: Contributor,
+		{"delegator", "Storage Table Delegator", "965033a5-c8eb-4f35-b82f-fef460a3606d"}:          Delegator,
+	} {
+		for _, name := range names {
+			roles, err := ParseRoles(strings.NewReader(`{"assignments":[{"principal":"` + reader + `","role":"` + name + `","account":"home"}]}`))
+			if err != nil || roles.of("home", reader)[""] != want {
+				t.Errorf("role %s: %v, %v", name, roles, err)
+			}
+		}
 	}
 	for name, text := range map[string]string{
 		"nothing": ``, "no assignments": `{}`, "unknown member": `{"assignment":[]}`, "not an object": `[]`,

@@ -126,8 +126,6 @@ func (t sasToken) checkDelegation() error {
 		return authenticationFailed("The query has fields of an account SAS and of a user delegation SAS.")
 	case t["sv"] < firstDelegation || t["skv"] < firstDelegation:
 		return authenticationFailed("A user delegation SAS for a table needs sv and skv " + firstDelegation + " or newer.")
-	case t["sks"] != delegationService:
-		return authenticationFailed("The field sks names another service.")
 	case t["skdutid"] != "" && !t.boundToUser():
 		return authenticationFailed("skdutid needs sduoid.")
 	}
