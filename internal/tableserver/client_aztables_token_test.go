@@ -32,6 +32,7 @@ import (
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/auth"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/traffic"
 )
 
 const (
@@ -92,7 +93,7 @@ func startEntra(t testing.TB) *entraServer {
 	}
 	log := &lockedBuffer{}
 	server, err := tableserver.New(tableserver.Options{InMemory: true, Accounts: []tableserver.Account{{Name: "home", Key: []byte("the secret of home, sixty-four bytes or not")}},
-		HTTPS: &tableserver.HTTPS{Dir: t.TempDir()}, Entra: entra,
+		HTTPS: &tableserver.HTTPS{Dir: t.TempDir()}, Entra: entra, Testing: tableserver.Testing{AccessLog: log, LogFields: traffic.AzureFields, PartitionKeys: traffic.PlainKeys},
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
@@ -398,6 +399,9 @@ func TestNoSecretIsAnsweredOrLogged(t *testing.T) {
 	}
 	if !strings.Contains(answers.String(), "AuthenticationFailed") || !strings.Contains(answers.String(), "InvalidAuthenticationInfo") {
 		t.Error("nothing went wrong")
+	}
+	if !strings.Contains(s.log.String(), "sig=REDACTED") {
+		t.Error("the requests are not logged")
 	}
 	for _, secret := range secrets {
 		if len(secret) < 16 || strings.Contains(answers.String(), secret) {
