@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -24,6 +25,7 @@ var (
 	_ provider.Provider                   = (*aztenancyProvider)(nil)
 	_ provider.ProviderWithValidateConfig = (*aztenancyProvider)(nil)
 	_ provider.ProviderWithFunctions      = (*aztenancyProvider)(nil)
+	_ provider.ProviderWithListResources  = (*aztenancyProvider)(nil)
 )
 
 // New returns the constructor of the provider; version stands in the user agent of its requests.
@@ -212,7 +214,7 @@ func (p *aztenancyProvider) ValidateConfig(ctx context.Context, req provider.Val
 func (p *aztenancyProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if unknown := unknownAttributes(req.Config.Raw); len(unknown) > 0 {
 		s := &session{unknown: unknown}
-		resp.ResourceData, resp.DataSourceData = s, s
+		resp.ResourceData, resp.DataSourceData, resp.ListResourceData = s, s, s
 		return
 	}
 	var m providerModel
@@ -228,7 +230,7 @@ func (p *aztenancyProvider) Configure(ctx context.Context, req provider.Configur
 		return
 	}
 	s := newSession(accounts)
-	resp.ResourceData, resp.DataSourceData = s, s
+	resp.ResourceData, resp.DataSourceData, resp.ListResourceData = s, s, s
 }
 
 // Resources lists the resources.
@@ -254,6 +256,11 @@ func (p *aztenancyProvider) DataSources(context.Context) []func() datasource.Dat
 		newTenantUsageDataSource,
 		newTenantsDataSource,
 	}
+}
+
+// ListResources lists the list resources, for `terraform query`.
+func (p *aztenancyProvider) ListResources(context.Context) []func() list.ListResource {
+	return []func() list.ListResource{newTableList, newTenantList}
 }
 
 // Functions lists the functions.

@@ -29,6 +29,9 @@ func TestEverythingIsDescribedAndSecretsAreSensitive(t *testing.T) {
 	for name, s := range p.schemas.DataSourceSchemas {
 		schemas["data."+name] = s
 	}
+	for name, s := range p.schemas.ListResourceSchemas {
+		schemas["list."+name] = s
+	}
 	secrets := 0
 	for name, s := range schemas {
 		if s.Block.Description == "" {
@@ -118,10 +121,24 @@ func TestEachResourceHasImportIdentityTimeoutsAndExamples(t *testing.T) {
 			t.Errorf("%s has %d timeouts, want 4", name, timeouts)
 		}
 		for _, file := range []string{"resource.tf", "import.sh"} {
-			if _, err := os.Stat(filepath.Join("..", "..", "examples", "resources", name, file)); err != nil {
-				t.Errorf("%s has no example: %v", name, err)
-			}
+			mustExist(t, "examples", "resources", name, file)
 		}
+		mustExist(t, "docs", "resources", strings.TrimPrefix(name, "aztenancy_")+".md")
+	}
+	for name := range p.schemas.DataSourceSchemas {
+		mustExist(t, "examples", "data-sources", name, "data-source.tf")
+		mustExist(t, "docs", "data-sources", strings.TrimPrefix(name, "aztenancy_")+".md")
+	}
+	for name := range p.schemas.ListResourceSchemas {
+		mustExist(t, "examples", "list-resources", name, "list-resource.tfquery.hcl")
+		mustExist(t, "docs", "list-resources", strings.TrimPrefix(name, "aztenancy_")+".md")
+	}
+}
+
+func mustExist(t *testing.T, parts ...string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(append([]string{"..", ".."}, parts...)...)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -169,7 +168,7 @@ func (r *entityResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		resp.Diagnostics.AddAttributeError(path.Root("account"), "Account "+quote(plan.Account.ValueString())+" is not configured", sentence(err))
 		return
 	}
-	if client.AccountName() == r.session.accounts.Home().AccountName() && strings.EqualFold(plan.Table.ValueString(), r.session.accounts.CatalogTable()) {
+	if r.session.isCatalog(client.AccountName(), plan.Table.ValueString()) {
 		resp.Diagnostics.AddAttributeError(path.Root("table"), plan.what()+" would stand in the catalog",
 			"The catalog's rows are written by the provider and tenantctl alone. Choose another `table`.")
 	}

@@ -76,7 +76,9 @@ func (r *tableResource) Schema(ctx context.Context, _ resource.SchemaRequest, re
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A physical table of a storage account, such as the shared table of an isolation model. Tables of dedicated " +
 			"models are made with their tenants and need no resource. Stored access policies are resources of their own; this one " +
-			"never reads or writes them, so it works on accounts whose keys are turned off.",
+			"never reads or writes them, so it works on accounts whose keys are turned off.\n\n" +
+			"A table that the provider azurerm manages is taken over by a `moved` block from its `azurerm_storage_table`; for that one run azurerm must be installed, too. " +
+			"Its access policies stay as they are: declare and import them as `aztenancy_stored_access_policy`.",
 		Attributes: map[string]schema.Attribute{
 			"id": idAttribute("`NAME`, or `ACCOUNT/NAME` for another account than `home`"),
 			"name": schema.StringAttribute{
@@ -166,7 +168,7 @@ func (r *tableResource) planCreate(plan tableModel, diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("account"), "Account "+quote(account)+" is not configured", sentence(err))
 		return
 	}
-	if client.AccountName() == r.session.accounts.Home().AccountName() && strings.EqualFold(name, r.session.accounts.CatalogTable()) {
+	if r.session.isCatalog(client.AccountName(), name) {
 		diags.AddAttributeError(path.Root("name"), plan.what()+" is the catalog",
 			"It records all tenants, and the provider makes it when it is first needed. Choose another `name`, or another `catalog_table` in the provider block.")
 	}
@@ -226,6 +228,15 @@ func (r *tableResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	if resp.Diagnostics.HasError() {
 		return
+	}
+	word, ds := req.Private.GetKey(ctx, movedStorageKey)
+	resp.Diagnostics.Append(ds...)
+	if len(word) > 0 && r.session.configured() {
+		r.settleMoved(ctx, word, &m, &resp.Diagnostics)
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, movedStorageKey, nil)...)
+		if resp.Diagnostics.HasError() {
+			return
+		}
 	}
 	// First, and also when the table is gone: Terraform refuses an answer without identity, and states that were
 	// written by Terraform before 1.12 hold none.

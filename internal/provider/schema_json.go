@@ -42,6 +42,7 @@ func WriteSchemaJSON(ctx context.Context, w io.Writer) error {
 			Resources:          toSchemasJSON(schemas.ResourceSchemas),
 			DataSources:        toSchemasJSON(schemas.DataSourceSchemas),
 			EphemeralResources: ephemeralJSON(schemas.EphemeralResourceSchemas),
+			ListResources:      listResourcesJSON(schemas.ListResourceSchemas),
 			Functions:          functionsJSON(schemas.Functions),
 			Identities:         identitiesJSON(identities.IdentitySchemas),
 		}},
@@ -75,6 +76,7 @@ type (
 		Resources          map[string]*schemaJSON   `json:"resource_schemas,omitempty"`
 		DataSources        map[string]*schemaJSON   `json:"data_source_schemas,omitempty"`
 		EphemeralResources map[string]*schemaJSON   `json:"ephemeral_resource_schemas,omitempty"`
+		ListResources      map[string]*schemaJSON   `json:"list_resource_schemas,omitempty"`
 		Functions          map[string]functionJSON  `json:"functions,omitempty"`
 		Identities         map[string]*identityJSON `json:"resource_identity_schemas,omitempty"`
 	}
@@ -296,4 +298,12 @@ func mustJSON(v any) json.RawMessage {
 		panic(err)
 	}
 	return b
+}
+
+// listResourcesJSON leaves nothing where there are none, as Terraform does.
+func listResourcesJSON(in map[string]*tfprotov6.Schema) map[string]*schemaJSON {
+	if len(in) == 0 {
+		return nil
+	}
+	return toSchemasJSON(in)
 }

@@ -119,6 +119,11 @@ func (s *session) allTables(ctx context.Context, account string) (tableNames, er
 	})
 }
 
+// isCatalog says whether a table of a storage account is the catalog's.
+func (s *session) isCatalog(storage, table string) bool {
+	return storage == s.accounts.Home().AccountName() && strings.EqualFold(table, s.accounts.CatalogTable())
+}
+
 // forgetTables is called after a write that changes the list of an account's tables.
 func (s *session) forgetTables(account string) { s.tables.get(account).forget() }
 

@@ -1,0 +1,6 @@
+list "aztenancy_table" "premium" {
+  provider = aztenancy
+  config {
+    account = "premium"
+  }
+}

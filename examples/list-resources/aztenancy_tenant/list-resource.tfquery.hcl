@@ -1,0 +1,6 @@
+list "aztenancy_tenant" "pool" {
+  provider = aztenancy
+  config {
+    isolation_model = "pool"
+  }
+}
