@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -178,6 +179,9 @@ func TestAcknowledgedWritesSurviveKill(t *testing.T) {
 	if testing.Short() {
 		rounds = 2
 	}
+	if n, err := strconv.Atoi(os.Getenv("SOAK_RUNS")); err == nil { // make soak
+		rounds = n
+	}
 	dir := filepath.Join(t.TempDir(), "data")
 	args := []string{"--data", dir, "--account", "home", "--print-connection-strings"}
 	writers := make([]load, 8)
@@ -196,7 +200,7 @@ func TestAcknowledgedWritesSurviveKill(t *testing.T) {
 		for i := range writers {
 			writers[i].check(t, table)
 		}
-		goal := total.Load() + int64(200+137*round)
+		goal := total.Load() + int64(200+137*(round%8))
 		var wg sync.WaitGroup
 		for i := range writers {
 			wg.Go(func() { writers[i].run(t.Context(), table, &total) })

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -325,4 +326,41 @@ func TestSmallFileSystemFillsUpAndGoesOn(t *testing.T) {
 	s.disk.checked = s.disk.checked.Add(-spaceEvery)
 	makeTable(t, s, "U")
 	t.Logf("%d rows of 60,000 bytes", rows)
+}
+
+// Restarts come orderly or as a power failure, and the wall clock jumps as it likes; rows are deleted and made again.
+func TestNoTimestampIsGivenTwice(t *testing.T) {
+	for seed := range seeds(20) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+		var disk vfs.FS = vfs.NewCrashableMem()
+		var last time.Time
+		for range 5 {
+			s := open(t, Options{fs: disk, Now: func() time.Time { return now }})
+			if err := s.CreateTable(ctx, "acct", "T"); err != nil && !errors.Is(err, ErrTableExists) {
+				t.Fatal(err)
+			}
+			tab, err := s.Table(ctx, "acct", "T")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range rng.IntN(20) {
+				now = now.Add(time.Duration(rng.Int64N(int64(4*time.Second))) - 2*time.Second)
+				e := upsert(t, s, tab, number("p", fmt.Sprint(rng.IntN(2)), 1))
+				if !e.Timestamp.After(last) {
+					t.Fatalf("seed %d: %v comes after %v", seed, e.Timestamp, last)
+				}
+				last = e.Timestamp
+			}
+			if rng.IntN(2) == 0 {
+				mem, ok := disk.(*vfs.MemFS)
+				if !ok {
+					t.Fatal("not a disk in memory")
+				}
+				disk = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(100), RNG: rng})
+			}
+			closeStore(t, s)
+			now = now.Add(time.Duration(rng.IntN(3)-2) * time.Hour)
+		}
+	}
 }
