@@ -33,7 +33,7 @@ EXIT STATUS
   0    everything that the archive holds is there
   1    refused, or an error
   2    the command line or the configuration is wrong
-  3    the archive is damaged, or the target holds something else; in this case nothing was written
+  3    the archive is damaged or the target holds something else, and nothing was written; or they differ at the end
   4    incomplete; the same command finishes it
   5    the service is unreachable or busy; try again later
   130  interrupted at a safe point; the same command goes on`
