@@ -86,4 +86,6 @@ func (s slots) leave() {
 }
 
 // writes says whether a request changes anything. Transactions travel as POST.
-func (r request) writes() bool { return r.method != http.MethodGet && r.method != http.MethodHead }
+func (r request) writes() bool {
+	return r.method != http.MethodGet && r.method != http.MethodHead && !r.changesNothing
+}

@@ -30,10 +30,13 @@ type request struct {
 	contentType string // of body
 	body        []byte // nil: no body
 	ifMatch     string
-	noContent   bool         // ask for an answer without a body
-	want        []int        // statuses that are success
-	pacer       *pace.Pacer  // nil: sent at once
-	cost        pace.Request // for pacer
+	version     string // "" is serviceVersion
+	// changesNothing marks a POST that only asks.
+	changesNothing bool
+	noContent      bool         // ask for an answer without a body
+	want           []int        // statuses that are success
+	pacer          *pace.Pacer  // nil: sent at once
+	cost           pace.Request // for pacer
 }
 
 // response is a successful answer, read whole.
@@ -96,6 +99,9 @@ func (c *Client) send(ctx context.Context, r request, tries *attempts) (*http.Re
 		h.Set("MaxDataServiceVersion", "3.0;NetFx")
 	}
 	h.Set("x-ms-version", serviceVersion)
+	if r.version != "" {
+		h.Set("x-ms-version", r.version)
+	}
 	h.Set("x-ms-client-request-id", clientRequestID(ctx, r.operation))
 	if r.ifMatch != "" {
 		h.Set("If-Match", r.ifMatch)
