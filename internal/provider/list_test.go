@@ -14,7 +14,9 @@ import (
 func (p *plugin) list(resource string, config map[string]any, limit int64) (names, errs []string) {
 	p.t.Helper()
 	typ := p.schemas.ListResourceSchemas[resource].ValueType()
-	server, ok := p.server.(tfprotov6.ProviderServerWithListResource)
+	server, ok := p.server.(interface {
+		ListResource(context.Context, *tfprotov6.ListResourceRequest) (*tfprotov6.ListResourceServerStream, error)
+	})
 	if !ok {
 		p.t.Fatal("the provider lists nothing")
 	}

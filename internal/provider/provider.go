@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -24,6 +25,7 @@ const Address = "registry.terraform.io/aztenancy/aztenancy"
 var (
 	_ provider.Provider                   = (*aztenancyProvider)(nil)
 	_ provider.ProviderWithValidateConfig = (*aztenancyProvider)(nil)
+	_ provider.ProviderWithActions        = (*aztenancyProvider)(nil)
 	_ provider.ProviderWithFunctions      = (*aztenancyProvider)(nil)
 	_ provider.ProviderWithListResources  = (*aztenancyProvider)(nil)
 )
@@ -214,7 +216,7 @@ func (p *aztenancyProvider) ValidateConfig(ctx context.Context, req provider.Val
 func (p *aztenancyProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if unknown := unknownAttributes(req.Config.Raw); len(unknown) > 0 {
 		s := &session{unknown: unknown}
-		resp.ResourceData, resp.DataSourceData, resp.ListResourceData = s, s, s
+		resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = s, s, s, s
 		return
 	}
 	var m providerModel
@@ -230,7 +232,7 @@ func (p *aztenancyProvider) Configure(ctx context.Context, req provider.Configur
 		return
 	}
 	s := newSession(accounts)
-	resp.ResourceData, resp.DataSourceData, resp.ListResourceData = s, s, s
+	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = s, s, s, s
 }
 
 // Resources lists the resources.
@@ -261,6 +263,11 @@ func (p *aztenancyProvider) DataSources(context.Context) []func() datasource.Dat
 // ListResources lists the list resources, for `terraform query`.
 func (p *aztenancyProvider) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{newTableList, newTenantList}
+}
+
+// Actions lists the actions.
+func (p *aztenancyProvider) Actions(context.Context) []func() action.Action {
+	return []func() action.Action{newPurgeSourceAction, newResumeMigrationAction, newVerifyTenantAction}
 }
 
 // Functions lists the functions.

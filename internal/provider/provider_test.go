@@ -32,6 +32,9 @@ func TestEverythingIsDescribedAndSecretsAreSensitive(t *testing.T) {
 	for name, s := range p.schemas.ListResourceSchemas {
 		schemas["list."+name] = s
 	}
+	for name, a := range p.schemas.ActionSchemas {
+		schemas["action."+name] = a.Schema
+	}
 	secrets := 0
 	for name, s := range schemas {
 		if s.Block.Description == "" {
@@ -128,6 +131,10 @@ func TestEachResourceHasImportIdentityTimeoutsAndExamples(t *testing.T) {
 	for name := range p.schemas.DataSourceSchemas {
 		mustExist(t, "examples", "data-sources", name, "data-source.tf")
 		mustExist(t, "docs", "data-sources", strings.TrimPrefix(name, "aztenancy_")+".md")
+	}
+	for name := range p.schemas.ActionSchemas {
+		mustExist(t, "examples", "actions", name, "action.tf")
+		mustExist(t, "docs", "actions", strings.TrimPrefix(name, "aztenancy_")+".md")
 	}
 	for name := range p.schemas.ListResourceSchemas {
 		mustExist(t, "examples", "list-resources", name, "list-resource.tfquery.hcl")

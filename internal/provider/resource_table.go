@@ -232,7 +232,7 @@ func (r *tableResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	word, ds := req.Private.GetKey(ctx, movedStorageKey)
 	resp.Diagnostics.Append(ds...)
 	if len(word) > 0 && r.session.configured() {
-		r.settleMoved(ctx, word, &m, &resp.Diagnostics)
+		r.settleMoved(word, &m, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Private.SetKey(ctx, movedStorageKey, nil)...)
 		if resp.Diagnostics.HasError() {
 			return

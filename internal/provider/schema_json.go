@@ -43,6 +43,7 @@ func WriteSchemaJSON(ctx context.Context, w io.Writer) error {
 			DataSources:        toSchemasJSON(schemas.DataSourceSchemas),
 			EphemeralResources: ephemeralJSON(schemas.EphemeralResourceSchemas),
 			ListResources:      listResourcesJSON(schemas.ListResourceSchemas),
+			Actions:            actionsJSON(schemas.ActionSchemas),
 			Functions:          functionsJSON(schemas.Functions),
 			Identities:         identitiesJSON(identities.IdentitySchemas),
 		}},
@@ -77,6 +78,7 @@ type (
 		DataSources        map[string]*schemaJSON   `json:"data_source_schemas,omitempty"`
 		EphemeralResources map[string]*schemaJSON   `json:"ephemeral_resource_schemas,omitempty"`
 		ListResources      map[string]*schemaJSON   `json:"list_resource_schemas,omitempty"`
+		Actions            map[string]*schemaJSON   `json:"action_schemas,omitempty"`
 		Functions          map[string]functionJSON  `json:"functions,omitempty"`
 		Identities         map[string]*identityJSON `json:"resource_identity_schemas,omitempty"`
 	}
@@ -306,4 +308,12 @@ func listResourcesJSON(in map[string]*tfprotov6.Schema) map[string]*schemaJSON {
 		return nil
 	}
 	return toSchemasJSON(in)
+}
+
+func actionsJSON(in map[string]*tfprotov6.ActionSchema) map[string]*schemaJSON {
+	schemas := make(map[string]*tfprotov6.Schema, len(in))
+	for name, a := range in {
+		schemas[name] = a.Schema
+	}
+	return listResourcesJSON(schemas)
 }

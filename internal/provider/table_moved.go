@@ -84,7 +84,7 @@ func moveAzurermTable(ctx context.Context, req resource.MoveStateRequest, resp *
 }
 
 // settleMoved gives a table that was moved from azurerm the name that the configuration has for its storage account.
-func (r *tableResource) settleMoved(ctx context.Context, word []byte, m *tableModel, diags *diag.Diagnostics) {
+func (r *tableResource) settleMoved(word []byte, m *tableModel, diags *diag.Diagnostics) {
 	var storage string
 	err := json.Unmarshal(word, &storage)
 	if err == nil {

@@ -1,0 +1,5 @@
+action "aztenancy_purge_source" "contoso" {
+  config {
+    tenant_id = "contoso"
+  }
+}

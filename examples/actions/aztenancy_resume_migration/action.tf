@@ -1,0 +1,5 @@
+action "aztenancy_resume_migration" "contoso" {
+  config {
+    tenant_id = "contoso"
+  }
+}

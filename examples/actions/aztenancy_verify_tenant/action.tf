@@ -1,0 +1,5 @@
+action "aztenancy_verify_tenant" "contoso" {
+  config {
+    tenant_id = "contoso"
+  }
+}
