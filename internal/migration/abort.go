@@ -8,7 +8,6 @@ import (
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
-	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
 )
 
 // beginAbort turns a migration that has not switched towards its undoing.
@@ -21,7 +20,7 @@ func (r *run) beginAbort(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read tenant %q: %w", m.TenantID, err)
 	}
-	if t.Model == m.To && t.Placement.Equal(m.Target) || !canAbort(m.State) {
+	if t.Model == m.To && t.Placement.Equal(m.Target) || !CanAbort(m.State) {
 		return &RefusedError{Op: "abort the move of", TenantID: m.TenantID, Reason: fmt.Sprintf("migration %s has switched already (state %s)", m.ID, m.State),
 			Way: "Run the migration again to finish it, then move the tenant back"}
 	}
@@ -30,11 +29,14 @@ func (r *run) beginAbort(ctx context.Context) error {
 	})
 }
 
-// undo removes what the migration wrote, then gives the target back, then lets the tenant be written again.
+// undo lets the tenant be written again, then removes what the migration wrote, then gives the target back. The tenant
+// comes first: what is removed at the target is told by what was sent there, not by a source that stands still.
 func (r *run) undo(ctx context.Context) error {
 	m := r.j.migration()
-	switch r.j.details().AbortedIn {
-	case Copying, Verifying, Switching:
+	if err := r.unfreeze(ctx); err != nil {
+		return err
+	}
+	if r.j.details().AbortedIn != Planned {
 		// Without guards, nothing that is still on its way to the target can be carried out.
 		if err := r.removeGuards(ctx, func(int64) bool { return true }); err != nil {
 			return err
@@ -60,69 +62,102 @@ func (r *run) undo(ctx context.Context) error {
 			}
 		}
 	}
-	if err := r.release(ctx, m.Target, t, r.targetLogical); err != nil {
-		return err
-	}
-	return r.unfreeze(ctx)
+	return r.release(ctx, m.Target, t, r.targetLogical)
 }
 
-func (r *run) unfreeze(ctx context.Context) error {
-	m := r.j.migration()
-	err := r.changeTenant(ctx,
-		func(t catalog.TenantRecord) bool { return t.State != tenancy.Frozen || t.Migration != m.ID },
-		func(t *catalog.TenantRecord) error {
-			t.State = tenancy.Active
-			return nil
-		})
+// remover deletes one migration's copies from the target of one logical table.
+type remover struct {
+	run     *run
+	move    *tableMove
+	deletes *tablestorage.BatchWriter
+	others  int64
+	example edm.Key // of others
+}
+
+// removeCopies deletes from the target what this migration wrote: see sent.go, and what equals its source entity, for
+// the range was empty when it was claimed. Anything else is a stray, for the operator to decide on: see Strays.
+func (r *run) removeCopies(ctx context.Context, mv *tableMove) error {
+	x := &remover{run: r, move: mv}
+	x.deletes = r.newDeleter(mv.target.table, func(n int64) { r.j.note(func(d *detail) { d.Removed += n }) })
+	lanes, err := mv.lanes()
 	if err != nil {
 		return err
 	}
-	r.j.note(func(d *detail) {
-		if d.ThawedAt.IsZero() && !d.FrozenAt.IsZero() {
-			d.ThawedAt = r.engine.clock().UTC()
+	for _, l := range lanes {
+		if err := x.lane(ctx, l); err != nil && !errors.Is(err, tablestorage.ErrTableNotFound) {
+			return err
 		}
-	})
-	return nil
-}
-
-// removeCopies deletes from the target what equals its source entity, for that is what this migration wrote: the range
-// was empty when it was claimed. Anything else is a stray, for the operator to decide on: see Strays.
-func (r *run) removeCopies(ctx context.Context, mv *tableMove) error {
-	w := r.newDeleter(mv.target.table, func(n int64) { r.j.note(func(d *detail) { d.Removed += n }) })
-	var others int64
-	var example edm.Key
-	waiting := 0
-	c := &comparison{move: mv, onStray: func(*edm.Entity, error) {}}
-	c.onPair = func(ctx context.Context, s, t *edm.Entity, at edm.Key) error {
-		if t == nil {
-			return nil
-		}
-		if (s == nil || !s.SameContent(t)) && r.options.Strays != ClearStrays {
-			others, example = others+1, at
-			return nil
-		}
-		if err := w.Add(ctx, deletion(t.Key(), t.ETag)); err != nil {
-			return plain(err)
-		}
-		if waiting++; waiting%sealRows == 0 {
-			return plain(w.Flush(ctx))
-		}
-		return nil
 	}
-	if err := c.run(ctx, 1); err != nil && !errors.Is(err, tablestorage.ErrTableNotFound) {
-		return err
-	}
-	if err := w.Flush(ctx); err != nil {
-		return plain(err)
-	}
-	if others == 0 {
+	if x.others == 0 {
 		return nil
 	}
 	if m := r.j.migration(); r.options.Strays == "" {
-		return &CollisionError{TenantID: m.TenantID, Table: mv.target.String(), Key: keyText(example), Next: fmt.Sprintf("%d entities there differ from the source. "+
-			"The range was empty when this move claimed it, so they are its copies of what changed at the source since, or somebody else's. "+
-			"Delete them with the rest: tenantctl abort %s --clear-target. Or leave them: tenantctl abort %s --keep-target", others, m.TenantID, m.TenantID)}
+		return &CollisionError{TenantID: m.TenantID, Table: mv.target.String(), Key: keyText(x.example), Next: fmt.Sprintf("%d entities there are not what this move wrote. "+
+			"The range was empty when this move claimed it, so somebody else wrote or changed them. "+
+			"Delete them with the rest: tenantctl abort %s --clear-target. Or leave them: tenantctl abort %s --keep-target", x.others, m.TenantID, m.TenantID)}
 	}
-	return r.remark(ctx, fmt.Sprintf("%d entities of %s that differ from the source were left in the target's range, such as %s.",
-		others, mv.target, keyText(example)))
+	return r.remark(ctx, fmt.Sprintf("%d entities of %s that this move did not write were left in the target's range, such as %s.",
+		x.others, mv.target, keyText(x.example)))
+}
+
+// lane removes the copies of one lane.
+func (x *remover) lane(ctx context.Context, l lane) error {
+	d := x.run.j.details()
+	sent := newLedger(x.run, x.move.logical, l, d.Proven, d.Attempt)
+	defer sent.close()
+	c := x.run.comparison(x.move)
+	c.base = d.Proven
+	c.onMisplaced = func(ctx context.Context, e *edm.Entity) error { return x.stray(ctx, e) }
+	var win window
+	for p, err := range c.pairs(ctx, l) {
+		if err != nil {
+			return err
+		}
+		if p.target == nil {
+			continue
+		}
+		if win.full() {
+			if err := x.window(ctx, sent, win); err != nil {
+				return err
+			}
+			win = window{}
+		}
+		win.pairs = append(win.pairs, p)
+		win.bytes += p.target.Size()
+	}
+	return x.window(ctx, sent, win)
+}
+
+// window removes the copies among a few pairs.
+func (x *remover) window(ctx context.Context, sent *ledger, win window) error {
+	for _, p := range win.pairs {
+		ours := p.targetKnown || p.source != nil && p.source.SameContent(p.target)
+		if !ours {
+			var err error
+			if ours, err = sent.has(ctx, win.pairs[0].at, win.pairs[len(win.pairs)-1].at, p.target); err != nil {
+				return err
+			}
+		}
+		remove := x.stray
+		if ours {
+			remove = x.remove
+		}
+		if err := remove(ctx, p.target); err != nil {
+			return err
+		}
+	}
+	return plain(x.deletes.Flush(ctx))
+}
+
+func (x *remover) remove(ctx context.Context, e *edm.Entity) error {
+	return plain(x.deletes.Add(ctx, deletion(e.Key(), e.ETag)))
+}
+
+// stray deletes or counts an entity that the migration did not write.
+func (x *remover) stray(ctx context.Context, e *edm.Entity) error {
+	if x.run.options.Strays == ClearStrays {
+		return x.remove(ctx, e)
+	}
+	x.others, x.example = x.others+1, e.Key()
+	return nil
 }

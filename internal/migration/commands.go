@@ -139,6 +139,12 @@ func (r *run) bind(ctx context.Context, t catalog.TenantRecord) error {
 
 // migrate runs the steps up to the switch and the look behind it.
 func (r *run) migrate(ctx context.Context) error {
+	if err := r.setHold(ctx); err != nil {
+		return err
+	}
+	if err := r.reviewFreeze(ctx); err != nil {
+		return err
+	}
 	if err := r.walk(ctx, migrate); err != nil {
 		return err
 	}
@@ -274,4 +280,32 @@ func (e *Engine) lastReport(ctx context.Context, t catalog.TenantRecord, err err
 		}
 	}
 	return nil, err
+}
+
+// Release lets a migration that holds go on to the freeze. A run that waits notices within a second; where none runs, the next
+// one does. Errors: ErrNothingToDo where the tenant has no migration that holds, or it was released before.
+func (e *Engine) Release(ctx context.Context, tenantID string) (*Status, error) {
+	ctx = tablestorage.WithCorrelation(ctx, tenantID, "release")
+	t, err := e.tenant(ctx, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	if t.Migration == "" {
+		return nil, fmt.Errorf("release tenant %q: no migration is under way: %w", tenantID, ErrNothingToDo)
+	}
+	rec, err := e.Catalog.Migration(ctx, t.Migration)
+	if err != nil {
+		return nil, fmt.Errorf("read migration %s: %w", t.Migration, err)
+	}
+	d, err := decodeDetail(rec.Migration)
+	if err != nil {
+		return nil, err
+	}
+	if !d.Hold || !CanAbort(rec.State) || rec.State == Aborting || holdsWrites(rec.State) {
+		return nil, fmt.Errorf("release tenant %q: migration %s does not hold (state %s): %w", tenantID, rec.ID, rec.State, ErrNothingToDo)
+	}
+	if err := e.Catalog.PutControl(ctx, rec.ID, releaseSignal, e.owner()); err != nil {
+		return nil, fmt.Errorf("release migration %s: %w", rec.ID, err)
+	}
+	return e.Status(ctx, tenantID)
 }

@@ -65,8 +65,10 @@ func (c *counter) complete(p *Plan) {
 			continue
 		}
 		x.Entities, x.Bytes, x.Partitions, x.Transactions = c.out.Entities, c.out.Bytes, c.out.Partitions, c.out.Transactions
-		// The source is read for the count, the copy, the verification and the last look; the target once.
-		x.Requests = 5*c.pages + x.Transactions
+		// The source is read for the count, the copy, two passes, the verification and the last look; the target for the passes and the
+		// verification. The catalog takes a list and a checkpoint of the copy, and the seals of both sides, page by page.
+		const reads, catalogWrites = 9, 7
+		x.Requests = (reads+catalogWrites)*c.pages + x.Transactions
 		p.Entities += x.Entities
 		p.Bytes += x.Bytes
 		p.Transactions += x.Transactions

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
@@ -26,6 +27,10 @@ type Engine struct {
 	// fault is called with the name of each fault point; where it returns true the run stops there as if killed.
 	// Nil in production.
 	fault func(point string) bool
+	// drained, if set, returns when all writers have noticed a freeze.
+	drained func(ctx context.Context) error
+	// poll is how often a run that waits for the operator looks; 0 means defaultPoll.
+	poll time.Duration
 	// now is the clock of leases; nil means time.Now.
 	now func() time.Time
 }
@@ -39,10 +44,26 @@ func (e *Engine) progress() Progress {
 
 func (e *Engine) tool() string { return cmp.Or(e.Tool, "aztenancy") }
 
+// defaultPoll is how often a run that waits for the operator looks.
+const defaultPoll = time.Second
+
+func (e *Engine) pollTime() time.Duration {
+	if e.poll > 0 {
+		return e.poll
+	}
+	return defaultPoll
+}
+
+// DefaultMaxFreeze is how long a tenant's writes may be held, beside the drain, unless Options say otherwise.
+const DefaultMaxFreeze = 5 * time.Minute
+
+// NoFreezeLimit as MaxFreeze lets writes be held for as long as it takes.
+const NoFreezeLimit time.Duration = -1
+
 // DefaultLeaseTTL is how long a mover's lease lives after its last renewal. It is renewed three times as often.
 const DefaultLeaseTTL = 15 * time.Second
 
-// DefaultWorkers is how many key ranges are copied at the same time.
+// DefaultWorkers is how many key ranges, or transactions of one range, are worked on at the same time.
 const DefaultWorkers = 4
 
 // Target says where a tenant shall go. Account is the configuration's name of an account and may be "", which
@@ -54,12 +75,18 @@ type Target struct {
 
 // Options are the knobs of a run. The zero value is a good run.
 type Options struct {
-	// Workers is how many key ranges are copied at the same time; 0 means DefaultWorkers.
+	// Workers is how many key ranges, or transactions of one range, are worked on at the same time; 0 means DefaultWorkers.
 	Workers int
 	// DontWait makes Run return a *BusyError at once where another mover's lease has not run out yet. Otherwise
 	// Run waits for a lease that nobody renews, and returns a *BusyError as soon as it sees a renewal.
 	DontWait bool
-	// Drain is how long to wait between the freeze and the copy, for writers that look at the catalog only now and then.
+	// HoldCutover makes Run catch up until tenantctl release, or Release, lets it go on to the freeze. It is remembered: a later
+	// Run of the same migration holds too.
+	HoldCutover bool
+	// MaxFreeze is how long the tenant's writes may be held; then the freeze is undone. 0 means DefaultMaxFreeze and the drain;
+	// NoFreezeLimit is a value, too.
+	MaxFreeze time.Duration
+	// Drain is how long to wait between the freeze and the last pass, for writers that look at the catalog only now and then.
 	// Give the longest time for which the applications cache a tenant's row.
 	Drain time.Duration
 	// AcceptMissing is how many entities of the source Purge may find missing at the target: deleted there by the tenant

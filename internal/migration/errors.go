@@ -67,6 +67,26 @@ func (e *DifferencesError) Error() string {
 		e.TenantID, e.Verify.Missing+e.Verify.Extra+e.Verify.Differing, e.Next)
 }
 
+// FreezeLimitError says that the tenant's writes would be held, or were held, for longer than allowed. The tenant is
+// written as before, at the source.
+type FreezeLimitError struct {
+	TenantID  string
+	Migration string
+	Limit     time.Duration
+	Expected  time.Duration // how long the freeze would probably take; meaningful unless Undone
+	Undone    bool          // the freeze was begun and undone
+	Next      string        // the commands that go on from here
+}
+
+func (e *FreezeLimitError) Error() string {
+	if e.Undone {
+		return fmt.Sprintf("tenant %q: its writes were held for %s, as long as allowed, and the freeze was undone; nothing was switched. Allow more with --max-freeze, or choose a quieter time. %s",
+			e.TenantID, e.Limit, e.Next)
+	}
+	return fmt.Sprintf("tenant %q: to hold its writes would take about %s, and %s is allowed; nothing was frozen. Allow more with --max-freeze, or choose a quieter time. %s",
+		e.TenantID, e.Expected.Round(100*time.Millisecond), e.Limit, e.Next)
+}
+
 // CollisionError says that the target holds another entity under a key that the move needs.
 type CollisionError struct {
 	TenantID   string

@@ -76,7 +76,7 @@ func TestDifferencesAreNamedAndNothingIsSwitched(t *testing.T) {
 			}
 		}
 	}
-	if rec := w.record(t, "alpha"); rec.Model != "pool" || rec.State != tenancy.Frozen || report.State != Copying {
+	if rec := w.record(t, "alpha"); rec.Model != "pool" || rec.State != tenancy.Active || report.State != CatchingUp {
 		t.Errorf("tenant: %s, %s; migration: %s", rec.Model, rec.State, report.State)
 	}
 	if !strings.Contains(err.Error(), "tenantctl abort alpha") {

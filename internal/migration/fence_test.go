@@ -167,7 +167,7 @@ func TestLeaseThatIsTakenAwayEndsTheRun(t *testing.T) {
 	if !errors.Is(err, ErrLeaseLost) {
 		t.Fatalf("got %v, want ErrLeaseLost", err)
 	}
-	if rec := w.record(t, "alpha"); rec.Model != "pool" || rec.State != tenancy.Frozen {
+	if rec := w.record(t, "alpha"); rec.Model != "pool" || rec.State != tenancy.Active {
 		t.Errorf("model %s, state %s", rec.Model, rec.State)
 	}
 	w.later()

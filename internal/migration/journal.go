@@ -11,22 +11,35 @@ import (
 )
 
 // detailVersion is the version of detail that this code writes; a newer one is refused.
-const detailVersion = 1
+//
+//	1  writes were held for the whole copy: in state copying the tenant is frozen
+//	2  the copy runs while the tenant is written
+const detailVersion = 2
 
 // detail is what this package keeps in the migration's row besides the catalog's own columns.
 type detail struct {
 	Version      int             `json:"v"`
 	Created      map[string]bool `json:"created,omitempty"` // logical tables whose physical table this migration creates
-	Verification int             `json:"verification"`      // number of the verification under way or last done
-	Sealed       int             `json:"sealed,omitempty"`  // number of the verification whose seal holds; 0: none
+	Attempt      int             `json:"verification"`      // number of the pass or verification under way or last done
+	Proven       int             `json:"proven,omitempty"`  // number of the pass whose seals of both sides hold; 0: none
+	Sealed       int             `json:"sealed,omitempty"`  // number of the verification whose seal of the source holds; 0: none
+	Passes       int             `json:"passes,omitempty"`  // that were completed
+	LastPass     passResult      `json:"last_pass,omitzero"`
+	Inserted     int64           `json:"inserted,omitempty"` // by completed passes, at the target
+	Replaced     int64           `json:"replaced,omitempty"`
+	Deleted      int64           `json:"deleted,omitempty"`
+	Hold         bool            `json:"hold,omitempty"` // the operator wants to release the freeze himself
 	Transactions int64           `json:"transactions"`
 	Retries      int64           `json:"retries"`
 	Bytes        int64           `json:"bytes"`
 	FrozenAt     time.Time       `json:"frozen_at,omitzero"`
 	ThawedAt     time.Time       `json:"thawed_at,omitzero"`
-	TargetAsOf   time.Time       `json:"target_as_of,omitzero"` // latest Timestamp that the verification saw at the target
-	AbortedIn    string          `json:"aborted_in,omitempty"`  // state in which Abort found the migration
-	Verify       *VerifyReport   `json:"verify,omitempty"`      // with few differences
+	FreezeUntil  time.Time       `json:"freeze_until,omitzero"`  // when the freeze is undone; zero: never
+	FrozenEpoch  int64           `json:"frozen_epoch,omitempty"` // the tenant's epoch under the freeze; 0: not known
+	HeldBefore   float64         `json:"held_before,omitempty"`  // seconds of freezes that were undone
+	TargetAsOf   time.Time       `json:"target_as_of,omitzero"`  // latest Timestamp that the verification saw at the target
+	AbortedIn    string          `json:"aborted_in,omitempty"`   // state in which Abort found the migration
+	Verify       *VerifyReport   `json:"verify,omitempty"`       // with few differences
 	Settled      bool            `json:"settled,omitempty"`
 	Stragglers   []Straggler     `json:"stragglers,omitempty"` // few
 	Stragglings  int64           `json:"stragglings,omitempty"`
@@ -35,6 +48,13 @@ type detail struct {
 	ReverseUntil time.Time       `json:"reverse_until,omitzero"` // until then a purge needs to be told twice
 	Archive      *archived       `json:"archive,omitempty"`      // of the source, made before anything of it was deleted
 	Notes        []string        `json:"notes,omitempty"`
+}
+
+// passResult is what the last completed pass took.
+type passResult struct {
+	Seconds float64 `json:"seconds"`
+	Changes int64   `json:"changes"`
+	Whole   bool    `json:"whole,omitempty"` // it read both sides whole
 }
 
 // kept is how many differences and stragglers stand in the migration's row, whose columns are limited.
@@ -66,6 +86,11 @@ func openJournal(ctx context.Context, e *Engine, rec catalog.MigrationRecord, lo
 	if err != nil {
 		return nil, fmt.Errorf("read the log of migration %s: %w", rec.ID, err)
 	}
+	if d.Version == 1 && rec.State == Copying {
+		// An earlier version froze the tenant before it copied. What it has not copied is copied by the last pass.
+		rec.State = Syncing
+	}
+	d.Version = detailVersion
 	j := &journal{mu: newGate(), catalog: e.Catalog, clock: e.clock, ttl: e.leaseTTL(), lose: lose, rec: rec, d: d, valid: time.Now().Add(e.leaseTTL())}
 	if n := len(log); n > 0 {
 		j.seq = log[n-1].Seq

@@ -8,7 +8,6 @@ import (
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
-	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
 )
 
 // prepare claims the target and creates its dedicated tables. The intention to create a table stands in the
@@ -140,73 +139,4 @@ func (r *run) targets() (map[string]side, error) {
 		out[logical] = s
 	}
 	return out, nil
-}
-
-// freeze holds the tenant's writes by its state in the catalog.
-func (r *run) freeze(ctx context.Context) error {
-	m := r.j.migration()
-	err := r.changeTenant(ctx,
-		func(t catalog.TenantRecord) bool { return t.State == tenancy.Frozen && t.Migration == m.ID },
-		func(t *catalog.TenantRecord) error {
-			if t.State != tenancy.Active {
-				return fmt.Errorf("tenant %q is %s; only an active tenant can be frozen", t.ID, t.State)
-			}
-			t.State = tenancy.Frozen
-			return nil
-		})
-	if err != nil {
-		return err
-	}
-	r.j.note(func(d *detail) {
-		if d.FrozenAt.IsZero() {
-			d.FrozenAt = r.engine.clock().UTC()
-		}
-	})
-	r.progress.Note(fmt.Sprintf("Tenant %q is frozen until the switch by its state in the catalog. Could still write: %s.", m.TenantID, couldWrite))
-	return r.drain(ctx)
-}
-
-// drain waits for writers that still go by what the catalog said before.
-func (r *run) drain(ctx context.Context) error {
-	if r.options.Drain <= 0 {
-		return nil
-	}
-	r.progress.Waiting(fmt.Sprintf("writers to notice the freeze (%s)", r.options.Drain))
-	defer r.progress.Waiting("")
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(r.options.Drain):
-		return nil
-	}
-}
-
-// switchOver makes the target the tenant's place and lifts the freeze, in one compare-and-swap. After an unclear answer
-// the row is read back; it is never swapped a second time blindly.
-func (r *run) switchOver(ctx context.Context) error {
-	m := r.j.migration()
-	err := r.changeTenant(ctx,
-		func(t catalog.TenantRecord) bool {
-			return t.State == tenancy.Active && t.Model == m.To && t.Placement.Equal(m.Target)
-		},
-		func(t *catalog.TenantRecord) error {
-			if t.State != tenancy.Frozen {
-				return fmt.Errorf("tenant %q is %s although migration %s froze it: somebody changed its row, so the verification proves nothing any more; %s",
-					t.ID, t.State, m.ID, next(m, Copying))
-			}
-			t.State, t.Model, t.Placement = tenancy.Active, m.To, m.Target
-			return nil
-		})
-	if err != nil {
-		return err
-	}
-	r.j.note(func(d *detail) {
-		if d.ThawedAt.IsZero() {
-			d.ThawedAt = r.engine.clock().UTC()
-		}
-		if w := r.options.ReverseWindow; w > 0 && d.ReverseUntil.IsZero() {
-			d.ReverseUntil = r.engine.clock().Add(w).UTC().Truncate(time.Second)
-		}
-	})
-	return nil
 }

@@ -74,6 +74,7 @@ type VerifyReport struct {
 	Level       string       `json:"level"`  // "full"
 	Result      string       `json:"result"` // equal, different or unverified
 	Equal       int64        `json:"equal"`
+	Sealed      int64        `json:"sealed"` // of Equal: compared while catching up, and by their ETags not written on either side since
 	Missing     int64        `json:"missing"`
 	Extra       int64        `json:"extra"`
 	Differing   int64        `json:"differing"`
@@ -101,6 +102,7 @@ type Report struct {
 	Bytes          int64         `json:"bytes"`
 	Transactions   int64         `json:"transactions"`
 	Retries        int64         `json:"retries"` // transactions that had to be sent again
+	CaughtUp       CaughtUp      `json:"caught_up"`
 	Freeze         string        `json:"freeze"`
 	FreezeFor      float64       `json:"freeze_seconds"`
 	CouldWrite     string        `json:"could_write"`
@@ -116,6 +118,14 @@ type Report struct {
 	Started        time.Time     `json:"started"`
 	Ended          time.Time     `json:"ended,omitzero"`
 	Next           string        `json:"next,omitempty"` // the next command
+}
+
+// CaughtUp is what the passes after the copy carried over to the target, because the tenant wrote meanwhile.
+type CaughtUp struct {
+	Passes   int   `json:"passes"` // that were completed, the last one under the freeze included
+	Inserted int64 `json:"inserted"`
+	Replaced int64 `json:"replaced"`
+	Deleted  int64 `json:"deleted"`
 }
 
 // Straggler is a write that reached the source past the freeze.

@@ -152,8 +152,7 @@ func (r *run) takeOver(ctx context.Context) error {
 	if err := r.at("take over: after tenant row"); err != nil {
 		return err
 	}
-	switch m.State {
-	case Copying, Verifying, Switching, Aborting:
+	if m.State != Planned && CanAbort(m.State) {
 		return r.removeGuards(ctx, func(epoch int64) bool { return epoch != m.Lease.Epoch && epoch != gateEpoch })
 	}
 	return nil

@@ -45,10 +45,7 @@ func (r *run) walkSeal(ctx context.Context, m *tableMove, s span, attempt int, v
 		if cerr != nil {
 			return cerr
 		}
-		marks := map[mark]bool{}
-		for i := 0; i+markBytes <= len(chunk.Keys); i += markBytes {
-			marks[mark(chunk.Keys[i:i+markBytes])] = true
-		}
+		marks := marksOf(chunk.Keys)
 		for left, strange := len(marks), 0; ; {
 			// An unsealed stretch could be long; it is looked at piece by piece.
 			rows := take(&chunk.After, 2*sealRows)

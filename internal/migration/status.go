@@ -3,7 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
-	"time"
+	"math"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
@@ -62,7 +62,7 @@ func commands(m catalog.Migration) string {
 		return fmt.Sprintf("tenantctl purge %s, with --archive or --no-archive as before", m.TenantID)
 	case m.State == Aborting:
 		return fmt.Sprintf("tenantctl abort %s", m.TenantID)
-	case canAbort(m.State):
+	case CanAbort(m.State):
 		return fmt.Sprintf("%s (goes on), or tenantctl abort %s (undoes it)", again, m.TenantID)
 	default:
 		return again
@@ -78,10 +78,10 @@ func next(m catalog.Migration, state string) string {
 		return "A part of the source may be deleted. Next: " + commands(m)
 	case Done, Aborted:
 		return ""
-	case Planned, Freezing:
-		return "Next: " + commands(m)
-	default:
+	case Freezing, Syncing, Verifying, Switching:
 		return "The tenant's writes are held until then. Next: " + commands(m)
+	default:
+		return "Next: " + commands(m)
 	}
 }
 
@@ -94,8 +94,10 @@ func (r *run) outcome(s step) string {
 	switch s.name {
 	case "copy":
 		return fmt.Sprintf("%d entities are acknowledged by the target", r.copied.Load())
+	case "catch up", "hold", "sync":
+		return fmt.Sprintf("%d passes; the last one carried %d changes over in %.1f s", d.Passes, d.LastPass.Changes, d.LastPass.Seconds)
 	case "verify":
-		return fmt.Sprintf("%d entities are equal in every property and type; guards removed", r.verified.Equal)
+		return fmt.Sprintf("%d entities are equal in every property and type, %d of them by their seal", r.verified.Equal, r.verified.Sealed)
 	case "settle":
 		return fmt.Sprintf("%d stragglers", d.Stragglings)
 	case "purge":
@@ -122,15 +124,17 @@ func (r *run) report() *Report {
 // reportOf says what the catalog knows about a migration.
 func reportOf(m catalog.Migration, d detail) *Report {
 	out := &Report{Migration: m.ID, TenantID: m.TenantID, State: m.State, From: Place{m.From, m.Source}, To: Place{m.To, m.Target},
-		Entities: m.Copied, Bytes: d.Bytes, Transactions: d.Transactions, Retries: d.Retries, Freeze: FreezeCatalogState, CouldWrite: couldWrite,
+		Entities: m.Copied, Bytes: d.Bytes, Transactions: d.Transactions, Retries: d.Retries,
+		CaughtUp: CaughtUp{Passes: d.Passes, Inserted: d.Inserted, Replaced: d.Replaced, Deleted: d.Deleted}, Freeze: FreezeCatalogState, CouldWrite: couldWrite,
 		Verify: d.Verify, Stragglers: d.Stragglers, StragglerCount: d.Stragglings, Purged: d.Purged, Archive: d.Archive.place(), ReverseUntil: d.ReverseUntil, Removed: d.Removed,
 		Notes: d.Notes, Started: m.Created, Ended: m.Ended, Next: next(m, m.State)}
 	if d.Verify != nil && d.Verify.Result == ResultEqual {
 		out.Entities = d.Verify.Equal
 	}
 	if !d.FrozenAt.IsZero() && !d.ThawedAt.IsZero() {
-		out.FreezeFor = d.ThawedAt.Sub(d.FrozenAt).Round(time.Millisecond).Seconds()
+		out.FreezeFor = d.ThawedAt.Sub(d.FrozenAt).Seconds()
 	}
+	out.FreezeFor = math.Round((out.FreezeFor+d.HeldBefore)*1000) / 1000
 	out.NotVerified = []string{
 		"that nobody could write to the source during the freeze: no write was tried, and the state in the catalog stops only who honours it",
 	}

@@ -7,7 +7,7 @@ import (
 
 // The table of steps is the protocol: from every state some command leads to an end, and no state has two steps of one command.
 func TestEveryStateLeadsToAnEnd(t *testing.T) {
-	states := []string{Planned, Freezing, Copying, Verifying, Switching, Switched, Purging, Done, Aborting, Aborted}
+	states := []string{Planned, Copying, CatchingUp, Holding, Freezing, Syncing, Verifying, Switching, Switched, Purging, Done, Aborting, Aborted}
 	for _, state := range states {
 		at := state
 		for range len(states) {
@@ -31,7 +31,7 @@ func TestEveryStateLeadsToAnEnd(t *testing.T) {
 				t.Errorf("%s has %d steps in state %s", c, n, state)
 			}
 		}
-		if canAbort(state) && slices.Contains([]string{Switched, Purging, Done, Aborted}, state) {
+		if CanAbort(state) && slices.Contains([]string{Switched, Purging, Done, Aborted}, state) {
 			t.Errorf("an abort in state %s would take the tenant's place away", state)
 		}
 	}

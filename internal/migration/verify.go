@@ -14,24 +14,24 @@ import (
 // LevelFull is the level of a verification that compares every entity, every property and type.
 const LevelFull = "full"
 
-// verify proves source and target equal, seals the source as it was seen, and then takes away this mover's own right
-// to write to the target. Differences leave the tenant frozen: as long as the source stands still, what is missing can be copied
-// and what is wrong can be looked at. They lead back to copying, so that the next run copies and verifies again.
+// verify proves source and target equal and seals the source as it was seen. What was compared by a pass and was not written
+// on either side since, by its ETag, is not read again; the rest is. Differences lift the freeze and lead back to catching up: until the
+// switch the source is the truth, and the tenant need not wait for people.
 func (r *run) verify(ctx context.Context) error {
-	var attempt int
-	err := r.j.update(ctx, func(_ *catalog.Migration, d *detail) {
-		d.Verification++
-		d.Sealed = 0
-		attempt = d.Verification
-	})
+	if err := r.stillFrozen(ctx); err != nil {
+		return err
+	}
+	attempt, err := r.newAttempt(ctx)
 	if err != nil {
 		return err
 	}
 	v := newVerification(r.j.migration())
-	r.progress.Total(r.copied.Load())
+	r.progress.Total(r.j.migration().Total)
 	for _, m := range r.moves {
-		c := v.comparison(m, r.progress)
-		c.onSource = func(s span) func(*edm.Entity) error { return r.newSealer(ctx, m, s, attempt).see }
+		c := r.sealedComparison(v, m)
+		c.onSource = func(s span) func(*edm.Entity) error {
+			return r.newSealer(ctx, sealName(m.logical, attempt, s.number), s.rng).see
+		}
 		if err := c.run(ctx, r.workers()); err != nil {
 			return err
 		}
@@ -39,33 +39,52 @@ func (r *run) verify(ctx context.Context) error {
 	report := v.report()
 	r.verified = report
 	if report.Result != ResultEqual {
-		return r.backToCopying(ctx, report)
-	}
-	if err := r.removeGuards(ctx, func(int64) bool { return true }); err != nil {
-		return err
+		if err := r.backToCatchingUp(ctx, report); err != nil {
+			return err
+		}
+		m := r.j.migration()
+		return &DifferencesError{TenantID: m.TenantID, Migration: m.ID, Verify: report, Next: r.next(m.State)}
 	}
 	return r.j.update(ctx, func(_ *catalog.Migration, d *detail) {
-		d.Sealed, d.Verify, d.Bytes, d.TargetAsOf = attempt, report.brief(), v.bytes, v.latest
+		d.Sealed, d.Verify, d.TargetAsOf = attempt, report.brief(), v.latest
 	})
 }
 
-// backToCopying records that the sides differ and forgets the checkpoints, so that the next run reads the whole source
-// again.
-func (r *run) backToCopying(ctx context.Context, report *VerifyReport) error {
-	if err := r.at("verify: before going back"); err != nil {
-		return err
+// sealedComparison compares whole what the seals of the last pass do not prove equal.
+func (r *run) sealedComparison(v *verification, m *tableMove) *comparison {
+	c := v.comparison(m, r.progress)
+	c.base, c.seals = r.j.details().Proven, r.chunks
+	if c.base == 0 {
+		return c
 	}
-	if err := r.forgetCheckpoints(ctx); err != nil {
-		return err
+	c.selects = keysAnd(m)
+	c.onPair = func(ctx context.Context, x pair) error {
+		defer r.progress.Advance(1)
+		if x.proven() {
+			v.sealed(x)
+			return nil
+		}
+		for _, y := range []struct {
+			e    **edm.Entity
+			side side
+		}{{&x.source, m.source}, {&x.target, m.target}} {
+			if *y.e == nil {
+				continue
+			}
+			whole, err := find(ctx, y.side.table, (*y.e).Key())
+			if err != nil {
+				return fmt.Errorf("read %s: %w", y.side, err)
+			}
+			if whole == nil || whole.ETag != (*y.e).ETag { // and so the seal would be about another version
+				v.moving(m, x)
+				return nil
+			}
+			*y.e = whole
+		}
+		v.pair(m, x)
+		return nil
 	}
-	err := r.j.update(ctx, func(m *catalog.Migration, d *detail) {
-		m.State, d.Verify = Copying, report.brief()
-	})
-	if err != nil {
-		return err
-	}
-	m := r.j.migration()
-	return &DifferencesError{TenantID: m.TenantID, Migration: m.ID, Verify: report, Next: r.next(Copying)}
+	return c
 }
 
 // verification gathers what comparisons find. It is safe for concurrent use.
@@ -89,8 +108,8 @@ func newVerification(m catalog.Migration) *verification {
 func (v *verification) comparison(m *tableMove, p Progress) *comparison {
 	return &comparison{
 		move: m,
-		onPair: func(_ context.Context, s, t *edm.Entity, at edm.Key) error {
-			v.pair(m, s, t, at)
+		onPair: func(_ context.Context, x pair) error {
+			v.pair(m, x)
 			p.Advance(1)
 			return nil
 		},
@@ -102,14 +121,40 @@ func (v *verification) comparison(m *tableMove, p Progress) *comparison {
 	}
 }
 
-// pair judges one key.
-func (v *verification) pair(m *tableMove, s, t *edm.Entity, at edm.Key) {
+// sealed counts a pair that was compared before and not written since.
+func (v *verification) sealed(x pair) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.see(x.target)
+	v.out.Equal++
+	v.out.Sealed++
+}
+
+// moving counts a pair that was written while it was looked at, although nobody should write.
+func (v *verification) moving(m *tableMove, x pair) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	d := Difference{Kind: KindDiffers, Logical: m.logical, Target: keyText(x.at), Reason: "it was written while it was compared"}
+	if x.source != nil {
+		d.Source = keyText(x.source.Key())
+	}
+	v.add(d)
+}
+
+// see notes how young the target's entities are. Callers hold mu.
+func (v *verification) see(t *edm.Entity) {
 	if t != nil && t.Timestamp.After(v.latest) {
 		v.latest = t.Timestamp
 	}
-	d := Difference{Logical: m.logical, Target: keyText(at)}
+}
+
+// pair judges one key.
+func (v *verification) pair(m *tableMove, x pair) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s, t := x.source, x.target
+	v.see(t)
+	d := Difference{Logical: m.logical, Target: keyText(x.at)}
 	if s != nil {
 		d.Source = keyText(s.Key())
 	}

@@ -55,9 +55,9 @@ func (r *tenantResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A tenant: one customer, placed by an isolation model. The catalog records where its entities live, and gives it a claim on its key " +
 			"range that no other tenant can have.\n\n" +
-			"**Changing `isolation_model` or `account` moves the tenant** when it is applied: its entities are copied, every property and type of " +
-			"every entity is compared, and only then the catalog names the new place. Applications may not write the tenant's entities meanwhile " +
-			"(its state is `frozen`); the plan says how many there are. What is left at the old place stays there until `tenantctl purge`. " +
+			"**Changing `isolation_model` or `account` moves the tenant** when it is applied: its entities are copied, what the tenant writes meanwhile is carried over, " +
+			"every property and type of every entity is compared, and only then the catalog names the new place. Only for the last pass and the comparison of what " +
+			"changed may applications not write the tenant's entities (its state is `frozen`): see `max_freeze`. What is left at the old place stays there until `tenantctl purge`. " +
 			"An interrupted move goes on with the next apply; setting the old model again before it has switched undoes it.",
 		Attributes: map[string]schema.Attribute{
 			"id": idAttribute("the tenant's id"),
@@ -131,14 +131,14 @@ func migrationAttributes() map[string]schema.Attribute {
 			Validators: []validator.String{stringvalidator.OneOf("full")},
 		},
 		"drain": schema.StringAttribute{
-			MarkdownDescription: "How long to wait between holding the tenant's writes and copying, such as `30s`: the longest for which an application goes on writing " +
+			MarkdownDescription: "How long to wait between holding the tenant's writes and the last pass, such as `30s`: the longest for which an application goes on writing " +
 				"by a tenant's row that it keeps. Part of `max_freeze`, so it must be shorter. Defaults to no wait.",
 			Optional:   true,
 			Validators: []validator.String{positiveDurationValidator()},
 		},
 		"max_freeze": schema.StringAttribute{
-			MarkdownDescription: "The longest that the tenant's writes may be held, such as `30s`. In this version writes are held for the whole move, so it is the longest " +
-				"that a move may take: one that has not switched by then is undone. Unset, the limit is `timeouts.update`, after which the move stops and the next apply goes on.",
+			MarkdownDescription: "The longest that the tenant's writes may be held, such as `30s`: a freeze that would take longer is not begun, one that does is undone, and the tenant is " +
+				"written where it was; the next apply tries again. Defaults to `5m` and the drain. The copy before it, during which the tenant is written, has `timeouts.update`.",
 			Optional:   true,
 			Validators: []validator.String{positiveDurationValidator()},
 		},

@@ -14,25 +14,13 @@ import (
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
 )
 
-// errHeldTooLong ends a move that holds the tenant's writes for longer than max_freeze.
-var errHeldTooLong = errors.New("the tenant's writes were held for longer than migration.max_freeze")
-
 // undoTime is how long an undoing may go on after the time of the move itself is over.
 const undoTime = 30 * time.Minute
-
-// beforeSwitch says whether a migration in this state can still be undone, or has still to be undone.
-func beforeSwitch(state string) bool {
-	switch state {
-	case migration.Planned, migration.Freezing, migration.Copying, migration.Verifying, migration.Switching, migration.Aborting:
-		return true
-	}
-	return false
-}
 
 // underWay returns the migration to which a tenant is bound, if it has begun and not switched.
 func (d *directory) underWay(t catalog.TenantRecord) (catalog.MigrationRecord, bool) {
 	m, ok := d.migrations[t.Migration]
-	return m, ok && beforeSwitch(m.State)
+	return m, ok && migration.CanAbort(m.State)
 }
 
 // settle brings the tenant to where the plan says: by a move, by the rest of one that was interrupted, or by undoing
@@ -78,20 +66,17 @@ func (r *tenantResource) move(ctx context.Context, plan tenantModel, diags *diag
 	if diags.HasError() {
 		return false
 	}
-	outer := ctx
-	if times.maxFreeze > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, times.maxFreeze, errHeldTooLong)
-		defer cancel()
-	}
 	id := plan.TenantID.ValueString()
 	target := migration.Target{Model: plan.IsolationModel.ValueString(), Account: plan.Account.ValueString()}
 	var report *migration.Report
 	err := whileTableIsDeleted(ctx, func() (err error) {
-		report, err = r.session.engine(ctx, id).Run(ctx, id, target, migration.Options{Drain: times.drain, ReverseWindow: times.reverse})
+		report, err = r.session.engine(ctx, id).Run(ctx, id, target, migration.Options{Drain: times.drain, MaxFreeze: times.maxFreeze, ReverseWindow: times.reverse})
 		return err
 	})
-	var late *migration.StragglersError
+	var (
+		late *migration.StragglersError
+		long *migration.FreezeLimitError
+	)
 	switch {
 	case err == nil, errors.Is(err, migration.ErrNothingToDo):
 		return true
@@ -101,8 +86,9 @@ func (r *tenantResource) move(ctx context.Context, plan tenantModel, diags *diag
 	case report != nil && report.State == migration.Switched:
 		diags.AddWarning(plan.what()+" has moved, but not everything after the switch was done", sentence(err)+" "+report.Next)
 		return true
-	case errors.Is(context.Cause(ctx), errHeldTooLong) && outer.Err() == nil:
-		return r.undoSlow(outer, plan, times.maxFreeze, report, diags)
+	case errors.As(err, &long):
+		addFreezeError(diags, plan, long)
+		return false
 	}
 	addMoveError(diags, plan, err)
 	return false
@@ -124,18 +110,15 @@ func whileTableIsDeleted(ctx context.Context, do func() error) error {
 	}
 }
 
-// undoSlow undoes a move that took longer than it may hold the tenant's writes.
-func (r *tenantResource) undoSlow(ctx context.Context, plan tenantModel, limit time.Duration, report *migration.Report, diags *diag.Diagnostics) bool {
-	copied := int64(0)
-	if report != nil {
-		copied = report.Entities
-	}
-	if !r.abort(ctx, plan, diags) {
-		return false
+// addFreezeError says that the tenant's writes were, or would have been, held for too long.
+func addFreezeError(diags *diag.Diagnostics, plan tenantModel, e *migration.FreezeLimitError) {
+	what := fmt.Sprintf("To hold its writes would take about %s, and %s is allowed, so nothing was frozen.", e.Expected.Round(100*time.Millisecond), e.Limit)
+	if e.Undone {
+		what = fmt.Sprintf("Its writes were held for %s, as long as allowed, and were let go again; nothing was switched.", e.Limit)
 	}
 	diags.AddAttributeError(path.Root("migration").AtName("max_freeze"), plan.what()+" was not moved: it would have held writes for too long",
-		fmt.Sprintf("After %s, with %d entities copied, the move was undone: the tenant is where it was, and can be written. Raise `max_freeze`, or move it at a quieter time.", limit, copied))
-	return false
+		what+" The tenant is where it was, and can be written; what was copied is kept. Raise `max_freeze`, or apply again at a quieter time. "+
+			"To undo the move, set `isolation_model` to the old model again and apply.")
 }
 
 // abort undoes a move that has not switched.

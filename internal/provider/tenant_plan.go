@@ -324,7 +324,7 @@ const estimateTime = time.Minute
 func (t *tenantPlan) estimate(ctx context.Context, d *directory) {
 	id, to := t.plan.TenantID.ValueString(), t.plan.IsolationModel.ValueString()
 	summary := fmt.Sprintf("Tenant %q moves to isolation model %q", id, to)
-	const hold = "Its writes are held until the move is done or undone; applications that honour the catalog see the state `frozen`. " +
+	const hold = "It is written as ever while it is copied; its writes are held at the end alone, no longer than `migration.max_freeze`, when applications see the state `frozen`. " +
 		"What is left at the old place stays there until `tenantctl purge`."
 	if _, ok := d.models[to]; !ok {
 		t.diags.AddWarning(summary, "The model does not exist yet, so the move's size is not known. "+hold)

@@ -14,9 +14,13 @@ import (
 
 const migrateHelp = `Move the tenant to another isolation model, and to another account where the model or --account says so.
 
-The tenant's writes are held while it moves (its state in the catalog is frozen; applications honour that), its entities are copied,
-every entity, property and type is compared, and only then does the catalog name the new place. The source is left as it is
-until: tenantctl purge TENANT.
+The tenant is read and written as ever while its entities are copied, and while what it writes meanwhile is carried over, pass
+after pass. Only then are its writes held (its state in the catalog is frozen; applications honour that), for a last pass and for
+the comparison of every entity, property and type; what was compared before and was not written since is not read again. Then the
+catalog names the new place. The source is left as it is until: tenantctl purge TENANT.
+
+--max-freeze bounds how long writes are held: a freeze that would take longer is not begun, and one that does is undone; the
+tenant is then written where it was. --hold-cutover catches up until somebody says: tenantctl release TENANT.
 
 A move that was interrupted or killed goes on where it was when the same command is run again, on any machine. Until the
 switch it can be undone with: tenantctl abort TENANT.
@@ -26,7 +30,7 @@ EXIT STATUS
   1    the move is refused, with the reason and the way out; nothing was changed
   2    the command line or the configuration is wrong
   3    source and target differ; the tenant is still at the source
-  4    incomplete; the same command finishes it
+  4    incomplete, also where writes would be held for too long; the same command finishes it
   5    another mover works on the tenant, or the service is unreachable or busy; try again later
   6    something was written to the source while writes were held
   9    nothing to do: the tenant is there already
@@ -34,18 +38,34 @@ EXIT STATUS
 
 type migrateOptions struct {
 	targetOptions
-	Workers int
-	Drain   time.Duration
-	Reverse time.Duration
-	NoWait  bool
+	Workers   int
+	Drain     time.Duration
+	MaxFreeze time.Duration
+	Reverse   time.Duration
+	Hold      bool
+	NoWait    bool
 }
 
 func (o *migrateOptions) addFlags(f *pflag.FlagSet) {
 	o.targetOptions.addFlags(f)
-	f.IntVar(&o.Workers, "workers", migration.DefaultWorkers, "key ranges that are copied at the same time")
-	f.DurationVar(&o.Drain, "drain", 0, "`TIME` between holding writes and copying, for applications that cache the catalog, such as 30s")
+	f.IntVar(&o.Workers, "workers", migration.DefaultWorkers, "key ranges, or transactions of one, that are worked on at the same time")
+	f.DurationVar(&o.Drain, "drain", 0, "`TIME` to wait after writes are held, for applications that read the catalog only so often")
+	f.DurationVar(&o.MaxFreeze, "max-freeze", migration.DefaultMaxFreeze, "longest `TIME` for which writes may be held; 0 is no limit")
 	f.DurationVar(&o.Reverse, "reverse-window", 0, "`TIME` after the switch for which purge keeps the source unless told twice, such as 24h")
+	f.BoolVar(&o.Hold, "hold-cutover", false, "go on catching up until: tenantctl release TENANT")
 	f.BoolVar(&o.NoWait, "no-wait", false, "end with status 5, rather than wait for the lease of a mover that may be dead to run out")
+}
+
+// options are the knobs of the run.
+func (o *migrateOptions) options() migration.Options {
+	limit := o.MaxFreeze
+	switch limit {
+	case 0:
+		limit = migration.NoFreezeLimit
+	case migration.DefaultMaxFreeze: // and so the drain comes on top of it
+		limit = 0
+	}
+	return migration.Options{Workers: o.Workers, Drain: o.Drain, MaxFreeze: limit, ReverseWindow: o.Reverse, HoldCutover: o.Hold, DontWait: o.NoWait}
 }
 
 func newMigrateCommand(env *environment) *cobra.Command {
@@ -59,7 +79,7 @@ func newMigrateCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runEngine(cmd.Context(), env, args[0], reportTitle{"Tenant %s moved from %s to %s.", "Tenant %s is on its way from %s to %s."},
 				func(ctx context.Context, e *migration.Engine) (*migration.Report, error) {
-					return e.Run(ctx, args[0], o.target(), migration.Options{Workers: o.Workers, Drain: o.Drain, ReverseWindow: o.Reverse, DontWait: o.NoWait})
+					return e.Run(ctx, args[0], o.target(), o.options())
 				})
 		},
 	}

@@ -48,6 +48,9 @@ func writeMigrationReport(w io.Writer, r *migration.Report, title string) error 
 	if r.Retries > 0 {
 		d.add("sent again", "%s", ui.Plural(r.Retries, "transaction"))
 	}
+	if c := r.CaughtUp; c.Inserted+c.Replaced+c.Deleted > 0 {
+		d.add("caught up", "%s inserted, %s replaced, %s deleted; passes: %d", ui.Count(c.Inserted), ui.Count(c.Replaced), ui.Count(c.Deleted), c.Passes)
+	}
 	if r.FreezeFor > 0 {
 		d.add("writes held", "%s, by %s", ui.Duration(seconds(r.FreezeFor)), r.Freeze)
 	}
@@ -77,6 +80,9 @@ func writeMigrationReport(w io.Writer, r *migration.Report, title string) error 
 // verifyText sums a verification up in a line.
 func verifyText(v *migration.VerifyReport) string {
 	text := fmt.Sprintf("%s, %s: %s equal", v.Level, v.Result, ui.Count(v.Equal))
+	if v.Sealed > 0 {
+		text += fmt.Sprintf(" (%s compared while catching up and not written since)", ui.Count(v.Sealed))
+	}
 	if v.Missing+v.Extra+v.Differing > 0 {
 		text += fmt.Sprintf(", %s missing at the target, %s only there, %s with other content", ui.Count(v.Missing), ui.Count(v.Extra), ui.Count(v.Differing))
 	}

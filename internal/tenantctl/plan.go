@@ -86,7 +86,7 @@ func writePlan(w io.Writer, p *migration.Plan, o targetOptions) error {
 	}
 	d.add("entities", "%s, %s", ui.Count(p.Entities), ui.Bytes(p.Bytes))
 	d.add("transactions", "%s, about %s in all", ui.Count(p.Transactions), ui.Plural(p.Requests, "request"))
-	d.add("writes held", "by %s, for the length of the move", p.Freeze)
+	d.add("writes held", "by %s, for a last pass and the verification; the tenant is written as ever until then", p.Freeze)
 	d.add("could write", "%s", p.CouldWrite)
 	d.list("not moved", p.NotMoved)
 	if p.Resumes != "" {
