@@ -193,6 +193,10 @@ func AppendJSONString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0 // s[start:i] needs no escape and is not yet copied
 	for i := 0; i < len(s); {
+		if i+8 <= len(s) && plain(s[i:i+8]) {
+			i += 8
+			continue
+		}
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(s[i:])
@@ -217,6 +221,17 @@ func AppendJSONString(dst []byte, s string) []byte {
 		i++
 	}
 	return append(append(dst, s[start:]...), '"')
+}
+
+// plain says of eight bytes whether all of them stand for themselves: ASCII, no control characters, no quote and no
+// backslash. A subtraction sets the high bit of the first byte that is too small; behind it a borrow may set more.
+func plain(s string) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	_ = s[7]
+	w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	quotes, slashes := w^('"'*ones), w^('\\'*ones)
+	return (w|(w-0x20*ones)|(quotes-ones)|(slashes-ones))&highs == 0
 }
 
 func appendEscape(dst []byte, c byte) []byte {

@@ -84,7 +84,10 @@ func (c *call) getEntity() error {
 		return err
 	}
 	c.set("ETag", e.ETag)
-	return c.writeJSON(http.StatusOK, c.appendElement(nil, t.Name, e, names))
+	body := c.s.bodies.lend()
+	defer c.s.bodies.giveBack(body)
+	*body = c.appendElement(*body, t.Name, e, names)
+	return c.writeJSON(http.StatusOK, *body)
 }
 
 // The bounds of a page besides its number of entities. A page that ends early bears a continuation token, as pages
@@ -137,7 +140,9 @@ func (c *call) queryEntities() error {
 	if err != nil {
 		return err
 	}
-	p := &page{limit: limit, deadline: time.Now().Add(maxPageTime)}
+	body := c.s.bodies.lend()
+	defer c.s.bodies.giveBack(body)
+	p := &page{body: *body, limit: limit, deadline: time.Now().Add(maxPageTime)}
 	p.body = c.appendPageStart(p.body, t.Name)
 	if limit > 0 {
 		within := c.grant.Range().Intersect(keyspan.Span{From: from, To: keyspan.End()})
@@ -150,7 +155,8 @@ func (c *call) queryEntities() error {
 			c.set("x-ms-continuation-NextRowKey", encodeToken(next.RowKey))
 		}
 	}
-	return c.writeJSON(http.StatusOK, append(p.body, "]}"...))
+	*body = append(p.body, "]}"...)
+	return c.writeJSON(http.StatusOK, *body)
 }
 
 // startOfPage reads the continuation tokens, which name the first key of the page.

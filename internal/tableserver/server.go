@@ -56,6 +56,8 @@ type Server struct {
 
 	properties sync.Mutex // held while service properties are read, changed and written
 
+	bodies bodies
+
 	mu     sync.Mutex // guards the following
 	https  []*http.Server
 	closed bool

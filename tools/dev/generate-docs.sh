@@ -16,5 +16,7 @@ go run ./tools/providerschema >.cache/schema.json
 .cache/bin/tfplugindocs generate --provider-name aztenancy --rendered-provider-name aztenancy \
   --providers-schema .cache/schema.json --rendered-website-dir "$into" >.cache/tfplugindocs.log 2>&1 ||
   { cat .cache/tfplugindocs.log >&2; exit 1; }
+# A measurement, which only a new measurement changes (make bench-server).
+[ ! -f templates/benchmarks.md ] || cp templates/benchmarks.md "$into/"
 [ -z "$check" ] || diff -r "$docs" "$into" ||
   { echo "$docs is not what the schemas, templates and examples say: run 'make generate' and commit it" >&2; exit 1; }

@@ -75,7 +75,7 @@ func decodeEntityValue(b []byte) (*edm.Entity, error) {
 		return nil, fmt.Errorf("stored entity has version %d, this server reads version %d", b[0], codecVersion)
 	}
 	ticks := ticksOf(b)
-	r := reader{b: b[9:]}
+	r := reader{b: b[9:], text: string(b[9:])}
 	count := r.uvarint()
 	if r.err != nil {
 		return nil, r.err
@@ -86,7 +86,7 @@ func decodeEntityValue(b []byte) (*edm.Entity, error) {
 	t := edm.TimeOfTicks(ticks)
 	e := &edm.Entity{Timestamp: t, ETag: edm.ETagOf(t), Properties: make([]edm.Property, 0, count)}
 	for range count {
-		name := string(r.text())
+		name := r.str()
 		v := r.value()
 		if r.err != nil {
 			return nil, r.err
@@ -104,8 +104,9 @@ func ticksOf(b []byte) int64 { return int64(binary.BigEndian.Uint64(b[1:9])) }
 
 // reader takes values from the front of b until the first error.
 type reader struct {
-	b   []byte
-	err error
+	b    []byte
+	text string // what b was at first, so that all texts of an entity share one allocation
+	err  error
 }
 
 func (r *reader) take(n uint64) []byte {
@@ -140,9 +141,15 @@ func (r *reader) varint() int64 {
 	return v
 }
 
-func (r *reader) text() []byte {
+func (r *reader) bytes() []byte {
 	n := r.uvarint()
 	return r.take(n)
+}
+
+func (r *reader) str() string {
+	b := r.bytes()
+	end := len(r.text) - len(r.b)
+	return r.text[end-len(b) : end]
 }
 
 func (r *reader) value() edm.Value {
@@ -152,9 +159,9 @@ func (r *reader) value() edm.Value {
 	}
 	switch edm.Type(kind[0]) {
 	case edm.String:
-		return edm.StringValue(string(r.text()))
+		return edm.StringValue(r.str())
 	case edm.Binary:
-		return edm.BinaryValue(r.text())
+		return edm.BinaryValue(r.bytes())
 	case edm.Boolean:
 		b := r.take(1)
 		return edm.BooleanValue(len(b) == 1 && b[0] != 0)

@@ -31,8 +31,11 @@ type durability struct {
 	next *group
 	wake chan struct{}
 
+	changed atomic.Bool // records were changed since the newest view was made
+
 	stopping, stopped chan struct{}
-	retired           []*view // views that were shown; only the goroutine uses it
+	retired           []*view  // views that were shown; only the goroutine uses it
+	records           *records // of the newest view; only the goroutine uses it
 }
 
 // group is the writers that wait for one sync.
@@ -45,7 +48,8 @@ type group struct {
 // view is a fixed state of the store. It may be read while users is above zero, which 1 of the store's own keeps it.
 type view struct {
 	*pebble.Snapshot
-	users atomic.Int64
+	users   atomic.Int64
+	records *records
 }
 
 func startDurability(db *pebble.DB, disk *disk, sync bool) *durability {
@@ -59,7 +63,10 @@ func startDurability(db *pebble.DB, disk *disk, sync bool) *durability {
 func newGroup() *group { return &group{done: make(chan struct{})} }
 
 func (d *durability) newView() *view {
-	v := &view{Snapshot: d.db.NewSnapshot()}
+	if d.changed.Swap(false) || d.records == nil {
+		d.records = &records{}
+	}
+	v := &view{Snapshot: d.db.NewSnapshot(), records: d.records}
 	v.users.Store(1)
 	return v
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -58,6 +59,7 @@ type Store struct {
 
 	numbers  sync.Mutex // guards numberKey and account creation
 	accounts sync.Map   // account name → number
+	current  sync.Map   // recordKey → Table, as writes see them: see currentTable
 }
 
 // Open opens the folder, or makes it. A folder with another format, or one that a process uses (ErrInUse), is refused.
@@ -89,7 +91,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("open data folder %s: %w", o.Dir, err)
 	}
 	durable := o.fs != nil || o.Dir != ""
-	db, err := pebble.Open(dir, &pebble.Options{
+	opts := &pebble.Options{
 		FS:                          disk,
 		Lock:                        lock,
 		DisableWAL:                  !durable,
@@ -99,7 +101,11 @@ func Open(o Options) (*Store, error) {
 		MemTableStopWritesThreshold: 4,
 		CacheSize:                   64 << 20,
 		L0CompactionThreshold:       4,
-	})
+	}
+	for i := range opts.Levels { // most inserts look for a key that is not there
+		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	db, err := pebble.Open(dir, opts)
 	if err == nil && disk.fault() != nil {
 		err = errors.Join(disk.fault(), db.Close())
 	}

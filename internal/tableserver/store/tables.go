@@ -74,11 +74,11 @@ func decodeTable(account uint32, b []byte) (Table, error) {
 		return Table{}, fmt.Errorf("table record has version %d, this server reads version %d", b[0], tableVersion)
 	}
 	t := Table{account: account, number: binary.BigEndian.Uint32(b[1:]), Created: int64(binary.BigEndian.Uint64(b[5:]))}
-	r := reader{b: b[13:]}
+	r := reader{b: b[13:], text: string(b[13:])}
 	count := r.uvarint()
-	t.Name = string(r.text())
+	t.Name = r.str()
 	for range count {
-		p := Policy{ID: string(r.text()), Start: r.optionalTime(), Expiry: r.optionalTime(), Permission: string(r.text())}
+		p := Policy{ID: r.str(), Start: r.optionalTime(), Expiry: r.optionalTime(), Permission: r.str()}
 		if r.err != nil {
 			return Table{}, fmt.Errorf("table record: %w", r.err)
 		}
@@ -170,13 +170,14 @@ func (s *Store) set(key, value []byte, what string) error {
 	return s.write(what, func() error { return s.db.Set(key, value, pebble.NoSync) })
 }
 
-// write makes a change and returns when it is on disk.
+// write makes a change of records and returns when it is on disk.
 func (s *Store) write(what string, change func() error) error {
 	err := s.disk.room()
 	if err == nil {
 		err = s.durability.applied(change)
 	}
 	if err == nil {
+		s.durability.changed.Store(true)
 		err = s.durability.wait()
 	}
 	if err != nil {
@@ -213,7 +214,7 @@ func (s *Store) Table(_ context.Context, account, name string) (Table, error) {
 	}
 	now := s.durability.view()
 	defer now.release()
-	return s.table(now, n, name)
+	return s.shownTable(now, n, name)
 }
 
 func (s *Store) table(from pebble.Reader, account uint32, name string) (Table, error) {
@@ -273,6 +274,7 @@ func (s *Store) DeleteTable(_ context.Context, account, name string) error {
 	if err != nil {
 		return s.refuse(err)
 	}
+	defer s.current.Delete(recordKey{n, t.Name})
 	b := s.db.NewBatch()
 	defer b.Close() //nolint:errcheck // a batch's Close has nothing to report
 	err = errors.Join(b.Delete(tableKey(n, name), nil), b.DeleteRange(appendTablePrefix(nil, t), tableEnd(t), nil))
@@ -338,7 +340,7 @@ func (s *Store) Properties(_ context.Context, account string) ([]byte, error) {
 	}
 	now := s.durability.view()
 	defer now.release()
-	v, err := get(now, propertiesKey(n))
+	v, err := shownProperties(now, n)
 	if err != nil {
 		return nil, fmt.Errorf("read service properties: %w", err)
 	}

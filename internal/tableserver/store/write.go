@@ -77,7 +77,7 @@ func (s *Store) decide(b *pebble.Batch, t Table, ops []Operation) ([]*edm.Entity
 	l := s.tables.of(t.account, t.Name)
 	l.RLock()
 	defer l.RUnlock()
-	if now, err := s.table(s.db, t.account, t.Name); err != nil || now.number != t.number {
+	if now, err := s.currentTable(t.account, t.Name); err != nil || now.number != t.number {
 		return nil, errors.Join(ErrTableNotFound, err)
 	}
 	keys := make([]edm.Key, len(ops))
