@@ -99,6 +99,16 @@ func (c *Catalog) Claims(ctx context.Context, storage, table string) ([]tenancy.
 	return slices.Clone(t.held), nil
 }
 
+// ClaimAt reads the claim that begins where c begins, whoever holds it and wherever it ends; ErrNotFound. As claims on one
+// table never overlap, a claim of the same tenant on the same range means that nobody else has a key in it.
+func (c *Catalog) ClaimAt(ctx context.Context, claim tenancy.Claim) (tenancy.Claim, error) {
+	r, err := c.get(ctx, claimKey(claim), fmt.Sprintf("the claim on %v in %s", claim.Range, tableOf([]tenancy.Claim{claim})))
+	if err != nil {
+		return tenancy.Claim{}, err
+	}
+	return decodeClaim(r)
+}
+
 // eachTable hands the claims to do, by physical table in order. That order is what makes exactly one of two
 // tenants win that meet in several tables: the first table where they meet decides.
 func (c *Catalog) eachTable(ctx context.Context, tenantID string, claims []tenancy.Claim,

@@ -1,6 +1,7 @@
 package tablestorage
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -27,6 +28,7 @@ type Client struct {
 	pipeline runtime.Pipeline
 	slots    slots
 	readOnly bool
+	options  ClientOptions // with which it was made
 }
 
 // NewClient returns a client of the account. It sends nothing.
@@ -55,7 +57,7 @@ func NewClient(a Account, o *ClientOptions) (*Client, error) {
 	if o.UserAgent == "" {
 		options.Telemetry.ApplicationID = "aztenancy"
 	}
-	return &Client{account: a, slots: newSlots(a.Limits.MaxConcurrency), readOnly: o.ReadOnly, pipeline: runtime.NewPipeline("aztenancy", "v1", runtime.PipelineOptions{
+	return &Client{account: a, slots: newSlots(a.Limits.MaxConcurrency), readOnly: o.ReadOnly, options: *o, pipeline: runtime.NewPipeline("aztenancy", "v1", runtime.PipelineOptions{
 		PerRetry: []policy.Policy{pacePolicy{}, authorize, attemptPolicy{}},
 	}, &options)}, nil
 }
@@ -87,6 +89,12 @@ func (c *Client) SignTableSAS(p sas.TableParams) (string, error) {
 	}
 	p.Account = c.account.Name
 	return sas.SignTable(p, key.Key.Reveal())
+}
+
+// IssueTableSAS returns the query string of a SAS on one table, signed with what the client's credential can sign with;
+// p.Account may be left empty. Without any the error is ErrNeedsAccountKey.
+func (c *Client) IssueTableSAS(_ context.Context, p sas.TableParams) (string, error) {
+	return c.SignTableSAS(p)
 }
 
 // SignAccountSAS returns the query string of an account SAS; p.Account may be left empty. Without the account key
