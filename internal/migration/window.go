@@ -214,7 +214,7 @@ func (w *writer) decideDelete(ctx context.Context, x pair) (*tablestorage.Operat
 		return nil, err
 	}
 	if there != nil {
-		w.pass.left.Add(1)
+		w.keep(x.target)
 		return nil, nil
 	}
 	w.grow(nil, x.target, key)

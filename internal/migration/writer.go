@@ -25,10 +25,12 @@ type writer struct {
 	sent   int                // rows of the list of what was sent
 
 	from, to edm.Key // of the window under way
+	mu       gate
+	kept     []byte // marks of entities of the target that are ours and that the window leaves as they are
 }
 
 func (p *pass) newWriter(m movePass, l lane) *writer {
-	w := &writer{run: p.run, pass: p, move: m, lane: l, seals: map[string]*sealer{},
+	w := &writer{run: p.run, pass: p, mu: newGate(), move: m, lane: l, seals: map[string]*sealer{},
 		ledger: newLedger(p.run, m.logical, l, p.run.j.details().Proven, p.attempt-1)}
 	return w
 }
@@ -70,11 +72,33 @@ func (w *writer) closeSeals() error {
 // at is a fault point of the pass.
 func (w *writer) at(point string) error { return w.run.at(w.pass.name + ": " + point) }
 
-// send carries a window's operations out. What is written is noted in the catalog before.
-func (w *writer) send(ctx context.Context, ops []tablestorage.Operation) error {
-	if len(ops) == 0 {
+// keep notes that an entity of the target was proven to be ours and is left for the next pass, which has to be able to prove
+// it again: this pass, when it is complete, takes the place of those that proved it now.
+func (w *writer) keep(e *edm.Entity) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := contentMark(w.run.j.migration().ID, e)
+	w.kept = append(w.kept, m[:]...)
+	w.pass.left.Add(1)
+}
+
+// list writes marks to the list of what was sent in this window.
+func (w *writer) list(ctx context.Context, marks []byte) error {
+	if len(marks) == 0 {
 		return nil
 	}
+	if err := w.at("before list"); err != nil {
+		return err
+	}
+	if err := w.run.putSent(ctx, sentName(w.move.logical, w.pass.attempt, w.lane.number), w.sent, w.lane.targets[0], w.from, w.to, marks); err != nil {
+		return err
+	}
+	w.sent++
+	return w.at("after list")
+}
+
+// send carries a window's operations out. What is written is noted in the catalog before.
+func (w *writer) send(ctx context.Context, ops []tablestorage.Operation) error {
 	var marks []byte
 	id := w.run.j.migration().ID
 	for _, op := range ops {
@@ -83,17 +107,21 @@ func (w *writer) send(ctx context.Context, ops []tablestorage.Operation) error {
 			marks = append(marks, m[:]...)
 		}
 	}
-	if len(marks) > 0 {
-		if err := w.at("before list"); err != nil {
-			return err
-		}
-		if err := w.run.putSent(ctx, sentName(w.move.logical, w.pass.attempt, w.lane.number), w.sent, w.lane.targets[0], w.from, w.to, marks); err != nil {
-			return err
-		}
-		w.sent++
-		if err := w.at("after list"); err != nil {
-			return err
-		}
+	if err := w.list(ctx, marks); err != nil {
+		return err
+	}
+	if err := w.sendGroups(ctx, ops); err != nil {
+		return err
+	}
+	kept := w.kept
+	w.kept = nil
+	return w.list(ctx, kept)
+}
+
+// sendGroups sends operations partition by partition.
+func (w *writer) sendGroups(ctx context.Context, ops []tablestorage.Operation) error {
+	if len(ops) == 0 {
+		return nil
 	}
 	groups, partitions := byPartition(ops)
 	if err := w.move.guards.ready(ctx, partitions); err != nil {
@@ -225,7 +253,7 @@ func (w *writer) remains(ctx context.Context, op tablestorage.Operation, there *
 	if !sent {
 		return false, w.collision(there, op.Entity)
 	}
-	w.pass.left.Add(1)
+	w.keep(there)
 	return false, nil
 }
 

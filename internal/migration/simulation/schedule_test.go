@@ -101,7 +101,7 @@ func pick[T any](dice *rand.Rand, list []T) T { return list[dice.IntN(len(list))
 
 // tail is the end of what happened.
 func (w *world) tail(n int) string {
-	const width = 240
+	const width = 900
 	var b strings.Builder
 	for _, line := range w.net.trace[max(0, len(w.net.trace)-n):] {
 		b.WriteString(line[:min(len(line), width)] + "\n")
