@@ -28,6 +28,8 @@ type comparison struct {
 	seals func(ctx context.Context, name string) iter.Seq2[catalog.Chunk, error]
 	// onSource, if set, makes for each span of the source what sees each of its entities in key order, and then nil.
 	onSource func(span) func(*edm.Entity) error
+	// onTarget, if set, is the same for the target.
+	onTarget func(span) func(*edm.Entity) error
 	// onPair sees each key once. It is called by several goroutines.
 	onPair func(ctx context.Context, p pair) error
 	// onMisplaced sees an entity of the target's range that no source entity maps to, for it is in a partition that the scheme does
@@ -148,10 +150,7 @@ func byRow(a, b edm.Key) int {
 // sourceItems yields a span of the source. Entities without a key at the target go to onStray.
 func (c *comparison) sourceItems(ctx context.Context, s span, size int) items {
 	return func(yield func(item, error) bool) {
-		see := func(*edm.Entity) error { return nil }
-		if c.onSource != nil {
-			see = c.onSource(s)
-		}
+		see := seeing(c.onSource, s)
 		known := c.recall(ctx, sealName(c.move.logical, c.base, s.number))
 		defer known.stop()
 		q := s.query(c.start(s))
@@ -183,6 +182,14 @@ func (c *comparison) sourceItems(ctx context.Context, s span, size int) items {
 	}
 }
 
+// seeing is what sees a span's entities.
+func seeing(on func(span) func(*edm.Entity) error, s span) func(*edm.Entity) error {
+	if on == nil {
+		return func(*edm.Entity) error { return nil }
+	}
+	return on(s)
+}
+
 // start is the key at which a span of the source is read from; nil means its beginning.
 func (c *comparison) start(s span) *edm.Key {
 	if c.from == nil || !s.single {
@@ -195,6 +202,7 @@ func (c *comparison) start(s span) *edm.Key {
 func (c *comparison) targetItems(ctx context.Context, s span, size int) items {
 	return func(yield func(item, error) bool) {
 		merged := c.move.mapping.Class() == tenancy.MapRebucketing
+		see := seeing(c.onTarget, s)
 		known := c.recall(ctx, targetSealName(c.move.logical, c.base, s.number))
 		defer known.stop()
 		q := s.query(nil)
@@ -216,9 +224,15 @@ func (c *comparison) targetItems(ctx context.Context, s span, size int) items {
 				continue
 			}
 			sealed, err := known.has(e)
+			if err == nil {
+				err = see(e)
+			}
 			if !yield(item{e.Key(), e, sealed}, err) || err != nil {
 				return
 			}
+		}
+		if err := see(nil); err != nil {
+			yield(item{}, err)
 		}
 	}
 }

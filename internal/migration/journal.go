@@ -34,12 +34,12 @@ type detail struct {
 	Bytes        int64           `json:"bytes"`
 	FrozenAt     time.Time       `json:"frozen_at,omitzero"`
 	ThawedAt     time.Time       `json:"thawed_at,omitzero"`
-	FreezeUntil  time.Time       `json:"freeze_until,omitzero"`  // when the freeze is undone; zero: never
-	FrozenEpoch  int64           `json:"frozen_epoch,omitempty"` // the tenant's epoch under the freeze; 0: not known
-	HeldBefore   float64         `json:"held_before,omitempty"`  // seconds of freezes that were undone
-	TargetAsOf   time.Time       `json:"target_as_of,omitzero"`  // latest Timestamp that the verification saw at the target
-	AbortedIn    string          `json:"aborted_in,omitempty"`   // state in which Abort found the migration
-	Verify       *VerifyReport   `json:"verify,omitempty"`       // with few differences
+	FreezeUntil  time.Time       `json:"freeze_until,omitzero"`   // when the freeze is undone; zero: never
+	FrozenEpoch  int64           `json:"frozen_epoch,omitempty"`  // the tenant's epoch under the freeze; 0: not known
+	HeldBefore   float64         `json:"held_before,omitempty"`   // seconds of freezes that were undone
+	TargetSealed bool            `json:"target_sealed,omitempty"` // that verification has sealed the target, too
+	AbortedIn    string          `json:"aborted_in,omitempty"`    // state in which Abort found the migration
+	Verify       *VerifyReport   `json:"verify,omitempty"`        // with few differences
 	Settled      bool            `json:"settled,omitempty"`
 	Stragglers   []Straggler     `json:"stragglers,omitempty"` // few
 	Stragglings  int64           `json:"stragglings,omitempty"`

@@ -124,9 +124,14 @@ func (r *run) checkSeal(ctx context.Context) error {
 func (r *run) targetHolds(ctx context.Context) error {
 	m := r.j.migration()
 	v := newVerification(m)
-	v.since = r.j.details().TargetAsOf
+	d := r.j.details()
+	v.switched = d.TargetSealed
 	for _, mv := range r.moves {
-		if err := v.comparison(mv, r.progress).run(ctx, r.workers()); err != nil {
+		c := v.comparison(mv, r.progress)
+		if v.switched {
+			c.base, c.seals = d.Sealed, r.chunks
+		}
+		if err := c.run(ctx, r.workers()); err != nil {
 			return fmt.Errorf("compare %s with %s: %w", mv.source, mv.target, err)
 		}
 	}

@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +15,7 @@ import (
 // LevelFull is the level of a verification that compares every entity, every property and type.
 const LevelFull = "full"
 
-// verify proves source and target equal and seals the source as it was seen. What was compared by a pass and was not written
+// verify proves source and target equal and seals both as they were seen. What was compared by a pass and was not written
 // on either side since, by its ETag, is not read again; the rest is. Differences lift the freeze and lead back to catching up: until the
 // switch the source is the truth, and the tenant need not wait for people.
 func (r *run) verify(ctx context.Context) error {
@@ -32,6 +33,9 @@ func (r *run) verify(ctx context.Context) error {
 		c.onSource = func(s span) func(*edm.Entity) error {
 			return r.newSealer(ctx, sealName(m.logical, attempt, s.number), s.rng).see
 		}
+		c.onTarget = func(s span) func(*edm.Entity) error {
+			return r.newSealer(ctx, targetSealName(m.logical, attempt, s.number), s.rng).see
+		}
 		if err := c.run(ctx, r.workers()); err != nil {
 			return err
 		}
@@ -46,7 +50,7 @@ func (r *run) verify(ctx context.Context) error {
 		return &DifferencesError{TenantID: m.TenantID, Migration: m.ID, Verify: report, Next: r.next(m.State)}
 	}
 	return r.j.update(ctx, func(_ *catalog.Migration, d *detail) {
-		d.Sealed, d.Verify, d.TargetAsOf = attempt, report.brief(), v.latest
+		d.Sealed, d.TargetSealed, d.Verify = attempt, true, report.brief()
 	})
 }
 
@@ -90,14 +94,14 @@ func (r *run) sealedComparison(v *verification, m *tableMove) *comparison {
 // verification gathers what comparisons find. It is safe for concurrent use.
 type verification struct {
 	start time.Time
-	// since, if not zero, is the latest Timestamp that the verification before the switch saw at the target: what is
-	// younger was written there by the tenant since. It is the service's clock on both sides of the comparison.
-	since time.Time
+	// switched says that the tenant lives at the target since, and that the comparison's base is the seal of the verification before
+	// that: what does not stand in it was written at the target by the tenant. It goes by ETags, for the clocks of
+	// a table's partitions differ.
+	switched bool
 
-	mu     sync.Mutex
-	out    VerifyReport
-	bytes  int64
-	latest time.Time // Timestamp at the target
+	mu    sync.Mutex
+	out   VerifyReport
+	bytes int64
 }
 
 func newVerification(m catalog.Migration) *verification {
@@ -125,7 +129,6 @@ func (v *verification) comparison(m *tableMove, p Progress) *comparison {
 func (v *verification) sealed(x pair) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.see(x.target)
 	v.out.Equal++
 	v.out.Sealed++
 }
@@ -141,19 +144,11 @@ func (v *verification) moving(m *tableMove, x pair) {
 	v.add(d)
 }
 
-// see notes how young the target's entities are. Callers hold mu.
-func (v *verification) see(t *edm.Entity) {
-	if t != nil && t.Timestamp.After(v.latest) {
-		v.latest = t.Timestamp
-	}
-}
-
 // pair judges one key.
 func (v *verification) pair(m *tableMove, x pair) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s, t := x.source, x.target
-	v.see(t)
 	d := Difference{Logical: m.logical, Target: keyText(x.at)}
 	if s != nil {
 		d.Source = keyText(s.Key())
@@ -170,7 +165,7 @@ func (v *verification) pair(m *tableMove, x pair) {
 	default:
 		d.Kind, d.Properties = KindDiffers, s.Differences(t)
 	}
-	if t != nil && !v.since.IsZero() && t.Timestamp.After(v.since) {
+	if t != nil && v.switched && !x.targetKnown {
 		v.out.SinceSwitch++
 		return
 	}
@@ -262,13 +257,17 @@ func (e *Engine) verifyMigration(ctx context.Context, rec catalog.MigrationRecor
 		return nil, err
 	}
 	v := newVerification(rec.Migration)
-	if rec.State == Switched {
-		v.since = d.TargetAsOf
-	}
+	v.switched = rec.State == Switched && d.TargetSealed
 	e.progress().Phase("verify")
 	e.progress().Total(rec.Total)
 	for _, m := range moves {
-		if err := v.comparison(m, e.progress()).run(ctx, DefaultWorkers); err != nil {
+		c := v.comparison(m, e.progress())
+		if v.switched {
+			c.base, c.seals = d.Sealed, func(ctx context.Context, name string) iter.Seq2[catalog.Chunk, error] {
+				return e.Catalog.ChunksOf(ctx, rec.ID, name)
+			}
+		}
+		if err := c.run(ctx, DefaultWorkers); err != nil {
 			return nil, fmt.Errorf("verify tenant %q: %w", rec.TenantID, err)
 		}
 	}

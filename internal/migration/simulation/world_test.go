@@ -25,7 +25,7 @@ const (
 	logic   = "orders"
 	ttl     = 2 * time.Second // for which writers go by what they read of the catalog
 	atMost  = 4 * time.Second // that a writer's request may take: the service ends it, or the network
-	maxSkew = 0 * time.Second // by which the clock of a partition is off. A purge still goes by one clock for all partitions of the target
+	maxSkew = 3 * time.Second // by which the clock of a partition is off
 	drain   = 8 * time.Second // longer than a writer that follows the catalog can take: ttl + atMost
 )
 
