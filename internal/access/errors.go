@@ -8,7 +8,7 @@ import (
 )
 
 // Errors that callers decide on; use errors.Is. A tenant that is not there is a catalog.ErrNotFound, and an account
-// without a credential that can sign a tablestorage.ErrNeedsAccountKey.
+// without a credential that can sign a tablestorage.ErrCannotSign.
 var (
 	// ErrHeld says that a token to write was asked for while a migration holds the tenant's writes.
 	ErrHeld = errors.New("its writes are held by a move: ask again when the move has ended, or for read alone")

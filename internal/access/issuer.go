@@ -48,7 +48,8 @@ type Request struct {
 }
 
 // Issue returns tokens for a tenant. Nothing is signed unless all that was asked for can be. Errors: *RequestError,
-// catalog.ErrNotFound, ErrNotReady, ErrHeld, *ClaimError, ErrUnenforced, tablestorage.ErrNeedsAccountKey.
+// catalog.ErrNotFound, ErrNotReady, ErrHeld, *ClaimError, ErrUnenforced, and tablestorage.ErrCannotSign where the account has
+// a SAS for its credential.
 func (i *Issuer) Issue(ctx context.Context, r Request) (*Grant, error) {
 	if err := r.check(i.Ceiling); err != nil {
 		return nil, err

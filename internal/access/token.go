@@ -26,9 +26,6 @@ type Token struct {
 	SAS       tablestorage.Secret    // query string, without "?"
 }
 
-// URL returns the address of the table with the SAS: a secret.
-func (t Token) URL() string { return t.Placement.URL + "?" + t.SAS.Reveal() }
-
 // ConnectionString returns what the clients of every language take in place of endpoint and SAS: a secret. The table is
 // not part of it.
 func (t Token) ConnectionString() string {

@@ -1,7 +1,6 @@
 package tablestorage
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -29,6 +28,8 @@ type Client struct {
 	slots    slots
 	readOnly bool
 	options  ClientOptions // with which it was made
+
+	delegation delegation // of an Entra credential
 }
 
 // NewClient returns a client of the account. It sends nothing.
@@ -89,12 +90,6 @@ func (c *Client) SignTableSAS(p sas.TableParams) (string, error) {
 	}
 	p.Account = c.account.Name
 	return sas.SignTable(p, key.Key.Reveal())
-}
-
-// IssueTableSAS returns the query string of a SAS on one table, signed with what the client's credential can sign with;
-// p.Account may be left empty. Without any the error is ErrNeedsAccountKey.
-func (c *Client) IssueTableSAS(_ context.Context, p sas.TableParams) (string, error) {
-	return c.SignTableSAS(p)
 }
 
 // SignAccountSAS returns the query string of an account SAS; p.Account may be left empty. Without the account key

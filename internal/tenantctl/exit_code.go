@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/access"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/archive"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/ingest"
@@ -51,7 +52,7 @@ func exitCode(err error) int {
 		return exitNothingToDo
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case as[*usageError](err), as[*ingest.UsageError](err), as[*configError](err):
+	case as[*usageError](err), as[*access.RequestError](err), as[*ingest.UsageError](err), as[*configError](err):
 		return exitUsage
 	case as[*migration.DifferencesError](err), as[*migration.CollisionError](err),
 		as[*archive.FaultError](err), as[*archive.ConflictError](err), as[*archive.DifferencesError](err):
@@ -67,10 +68,10 @@ func exitCode(err error) int {
 	}
 }
 
-// isTemporary says whether the cause goes away by itself: another mover at work, a table that is being dropped, an endpoint that does not answer,
+// isTemporary says whether the cause goes away by itself: another mover at work, writes that are held, a table that is being dropped, an endpoint that does not answer,
 // a service that is busy or timed out (reference §8.4).
 func isTemporary(err error) bool {
-	if as[*migration.BusyError](err) || as[*catalog.TableDroppingError](err) || errors.Is(err, tablestorage.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
+	if as[*migration.BusyError](err) || errors.Is(err, access.ErrHeld) || as[*catalog.TableDroppingError](err) || errors.Is(err, tablestorage.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
 	var refused *tablestorage.Error
