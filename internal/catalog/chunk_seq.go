@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 )
 
@@ -27,4 +28,13 @@ func (c *Catalog) ChunksOf(ctx context.Context, migrationID, logical string) ite
 			yield(Chunk{}, err)
 		}
 	}
+}
+
+// DeleteChunks removes those chunks of a migration whose logical names begin with a prefix. None is no error. Nobody may write
+// under such a name any more.
+func (c *Catalog) DeleteChunks(ctx context.Context, migrationID, prefix string) error {
+	if err := deleteRange(ctx, c.table, rowsOf(migrationID, chunkPrefix+prefix), func(context.Context) error { return nil }); err != nil {
+		return fmt.Errorf("delete the chunks %s of migration %s: %w", prefix, migrationID, c.noCatalog(err))
+	}
+	return nil
 }

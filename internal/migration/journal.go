@@ -19,11 +19,12 @@ const detailVersion = 2
 // detail is what this package keeps in the migration's row besides the catalog's own columns.
 type detail struct {
 	Version      int             `json:"v"`
-	Created      map[string]bool `json:"created,omitempty"` // logical tables whose physical table this migration creates
-	Attempt      int             `json:"verification"`      // number of the pass or verification under way or last done
-	Proven       int             `json:"proven,omitempty"`  // number of the pass whose seals of both sides hold; 0: none
-	Sealed       int             `json:"sealed,omitempty"`  // number of the verification whose seal of the source holds; 0: none
-	Passes       int             `json:"passes,omitempty"`  // that were completed
+	Created      map[string]bool `json:"created,omitempty"`   // logical tables whose physical table this migration creates
+	Attempt      int             `json:"verification"`        // number of the pass or verification under way or last done
+	Proven       int             `json:"proven,omitempty"`    // number of the pass whose seals of both sides hold; 0: none
+	Sealed       int             `json:"sealed,omitempty"`    // number of the verification whose seal of the source holds; 0: none
+	Forgotten    int             `json:"forgotten,omitempty"` // seals and lists of attempts up to this one are deleted
+	Passes       int             `json:"passes,omitempty"`    // that were completed
 	LastPass     passResult      `json:"last_pass,omitzero"`
 	Inserted     int64           `json:"inserted,omitempty"` // by completed passes, at the target
 	Replaced     int64           `json:"replaced,omitempty"`

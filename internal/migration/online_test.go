@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -411,5 +412,41 @@ func TestFreezeThatTakesTooLongIsUndoneAndNothingIsLost(t *testing.T) {
 			must(t, err)
 			a.wantEverything(t, "own")
 		})
+	}
+}
+
+// However long a move holds, the catalog keeps the seals and lists of its last pass alone.
+func TestCatalogForgetsThePassesBeforeTheLast(t *testing.T) {
+	w := newWorld(t)
+	w.start(300)
+	at := 0
+	e := w.engine("mover")
+	e.fault = countingHook(func(point string) bool {
+		if point == "freeze: before intent" {
+			for a := 1; a < 3; a++ {
+				for _, name := range []string{targetSealName("orders", a, 0), sentName("orders", a, 0)} {
+					for _, err := range w.catalog.ChunksOf(context.Background(), "alpha-000002", name) {
+						must(t, err)
+						at++
+					}
+				}
+			}
+		}
+		return false
+	})
+	_, err := e.Run(t.Context(), "alpha", Target{Model: "own"}, Options{})
+	must(t, err)
+	kept := 0 // attempts: 1 the copy, 2 the pass before the freeze, 3 the pass under it, 4 the verification
+	all, err := w.catalog.Chunks(t.Context(), "alpha-000002")
+	must(t, err)
+	for _, c := range all {
+		for a := 1; a < 3; a++ {
+			if strings.HasPrefix(c.Logical, fmt.Sprintf("sent%04d|", a)) || strings.HasPrefix(c.Logical, fmt.Sprintf("there%04d|", a)) {
+				kept++
+			}
+		}
+	}
+	if at == 0 || kept != 0 {
+		t.Errorf("%d rows before the freeze, %d of passes before the last at the end", at, kept)
 	}
 }

@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -101,7 +102,7 @@ func (r *run) reconcile(ctx context.Context, name string) (*pass, error) {
 	if err := r.at(name + ": before seals hold"); err != nil {
 		return nil, err
 	}
-	return p, r.j.update(ctx, func(_ *catalog.Migration, d *detail) {
+	err = r.j.update(ctx, func(_ *catalog.Migration, d *detail) {
 		d.Proven, d.Passes = p.attempt, d.Passes+1
 		d.LastPass = passResult{Seconds: time.Since(start).Seconds(), Whole: p.base == 0, Changes: p.changes()}
 		d.Inserted, d.Replaced, d.Deleted = d.Inserted+p.inserted.Load(), d.Replaced+p.replaced.Load(), d.Deleted+p.deleted.Load()
@@ -110,6 +111,25 @@ func (r *run) reconcile(ctx context.Context, name string) (*pass, error) {
 		}
 		d.Bytes += p.bytes.Load()
 	})
+	if err != nil {
+		return nil, err
+	}
+	return p, r.forget(ctx, p.attempt)
+}
+
+// forget deletes the seals and lists of the attempts before a proven one: see sent.go. A mover that was shut out meanwhile
+// deletes nothing that a later one needs, for that has the proven attempt too, or one after it.
+func (r *run) forget(ctx context.Context, proven int) error {
+	for a := r.j.details().Forgotten + 1; a < proven; a++ {
+		for _, name := range []string{sealName("", a, 0), targetSealName("", a, 0), sentName("", a, 0)} {
+			prefix, _, _ := strings.Cut(name, "|")
+			if err := r.catalog.DeleteChunks(ctx, r.j.migration().ID, prefix+"|"); err != nil {
+				return fmt.Errorf("forget attempt %d: %w", a, err)
+			}
+		}
+		r.j.note(func(d *detail) { d.Forgotten = a })
+	}
+	return nil
 }
 
 // join reconciles one lane.
