@@ -87,8 +87,9 @@ func openJournal(ctx context.Context, e *Engine, rec catalog.MigrationRecord, lo
 	if err != nil {
 		return nil, fmt.Errorf("read the log of migration %s: %w", rec.ID, err)
 	}
-	if d.Version == 1 && rec.State == Copying {
-		// An earlier version froze the tenant before it copied. What it has not copied is copied by the last pass.
+	if d.Version == 1 && (rec.State == Copying || rec.State == Verifying) {
+		// An earlier version froze the tenant before it copied, and removed the guards only when it had verified. What it has not
+		// copied is copied by the last pass.
 		rec.State = Syncing
 	}
 	d.Version = detailVersion
