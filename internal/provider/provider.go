@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -26,8 +27,10 @@ var (
 	_ provider.Provider                   = (*aztenancyProvider)(nil)
 	_ provider.ProviderWithValidateConfig = (*aztenancyProvider)(nil)
 	_ provider.ProviderWithActions        = (*aztenancyProvider)(nil)
-	_ provider.ProviderWithFunctions      = (*aztenancyProvider)(nil)
-	_ provider.ProviderWithListResources  = (*aztenancyProvider)(nil)
+
+	_ provider.ProviderWithEphemeralResources = (*aztenancyProvider)(nil)
+	_ provider.ProviderWithFunctions          = (*aztenancyProvider)(nil)
+	_ provider.ProviderWithListResources      = (*aztenancyProvider)(nil)
 )
 
 // New returns the constructor of the provider; version stands in the user agent of its requests.
@@ -216,7 +219,7 @@ func (p *aztenancyProvider) ValidateConfig(ctx context.Context, req provider.Val
 func (p *aztenancyProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if unknown := unknownAttributes(req.Config.Raw); len(unknown) > 0 {
 		s := &session{unknown: unknown}
-		resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = s, s, s, s
+		resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData, resp.EphemeralResourceData = s, s, s, s, s
 		return
 	}
 	var m providerModel
@@ -232,7 +235,7 @@ func (p *aztenancyProvider) Configure(ctx context.Context, req provider.Configur
 		return
 	}
 	s := newSession(accounts)
-	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = s, s, s, s
+	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData, resp.EphemeralResourceData = s, s, s, s, s
 }
 
 // Resources lists the resources.
@@ -263,6 +266,11 @@ func (p *aztenancyProvider) DataSources(context.Context) []func() datasource.Dat
 // ListResources lists the list resources, for `terraform query`.
 func (p *aztenancyProvider) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{newTableList, newTenantList}
+}
+
+// EphemeralResources lists the ephemeral resources.
+func (p *aztenancyProvider) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
+	return []func() ephemeral.EphemeralResource{newTenantSASEphemeral}
 }
 
 // Actions lists the actions.

@@ -35,7 +35,10 @@ func TestEverythingIsDescribedAndSecretsAreSensitive(t *testing.T) {
 	for name, a := range p.schemas.ActionSchemas {
 		schemas["action."+name] = a.Schema
 	}
-	secrets := 0
+	for name, s := range p.schemas.EphemeralResourceSchemas {
+		schemas["ephemeral."+name] = s
+	}
+	secrets := map[string]int{}
 	for name, s := range schemas {
 		if s.Block.Description == "" {
 			t.Errorf("%s has no description", name)
@@ -50,15 +53,16 @@ func TestEverythingIsDescribedAndSecretsAreSensitive(t *testing.T) {
 				t.Errorf("%s: sensitive is %v, want %v", path, a.Sensitive, isSecret)
 			}
 			if isSecret {
-				secrets++
-				if !strings.HasPrefix(path, "provider.") {
-					t.Errorf("%s: a secret outside of the provider block comes to stand in the state", path)
+				kind, _, _ := strings.Cut(path, ".")
+				secrets[kind]++
+				if kind != "provider" && kind != "ephemeral" {
+					t.Errorf("%s: a secret outside of the provider block and of ephemeral resources comes to stand in the state", path)
 				}
 			}
 		})
 	}
-	if secrets != 12 { // six of the home account, six of the others
-		t.Errorf("%d secrets, want 12", secrets)
+	if secrets["provider"] != 12 || secrets["ephemeral"] != 2 { // six of the home account, six of the others; a token and its connection string
+		t.Errorf("secrets: %v", secrets)
 	}
 }
 

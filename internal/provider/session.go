@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/access"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/migration"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
@@ -29,6 +30,7 @@ type session struct {
 	accounts    *tablestorage.Accounts
 	catalog     *catalog.Catalog
 	provisioner *catalog.Provisioner
+	issuer      *access.Issuer
 	creator     *creator
 
 	directory cached[*directory]
@@ -43,7 +45,8 @@ type session struct {
 func newSession(accounts *tablestorage.Accounts) *session {
 	c := catalog.Open(accounts.Home(), accounts.CatalogTable())
 	p := &catalog.Provisioner{Catalog: c, Accounts: accounts}
-	return &session{accounts: accounts, catalog: c, provisioner: p, creator: &creator{many: p.CreateMany}}
+	return &session{accounts: accounts, catalog: c, provisioner: p, issuer: &access.Issuer{Catalog: c, Accounts: accounts},
+		creator: &creator{many: p.CreateMany}}
 }
 
 // configured says whether the provider's configuration is known.
