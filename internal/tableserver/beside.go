@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/control"
 )
 
 // reserved is the path below which everything lies that is not Azure's, but for health and metrics. No account and no
 // table can have this name.
-const reserved = "/_tableserver/"
+const reserved = control.Prefix
 
 // beside returns who answers a request that is not one to the table service; nil if it is one. A host name that names
 // an account leads to the service only, where healthz is a table like others.

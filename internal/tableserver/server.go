@@ -111,6 +111,14 @@ func New(o Options) (*Server, error) {
 	}
 	s.auth = auth.New(auth.Config{Accounts: signers, Policies: policies{st, s.delayed}, Clock: time.Now, Entra: o.Entra,
 		SkipAuthentication: o.SkipAuthentication})
+	for _, seed := range o.Testing.Seeds {
+		if err := s.seed(context.Background(), seed); err != nil {
+			return nil, errors.Join(err, st.Close())
+		}
+	}
+	if o.Testing.ControlToken != "" {
+		s.control = newController(s, o.Testing.ControlToken)
+	}
 	s.handler = http.HandlerFunc(s.serveHTTP)
 	if o.Middleware != nil {
 		s.handler = o.Middleware(s.handler)

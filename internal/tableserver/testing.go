@@ -29,6 +29,10 @@ type Testing struct {
 	LogFields traffic.Fields
 	// PartitionKeys says how they are shown in metrics and log.
 	PartitionKeys traffic.Keys
+	// ControlToken opens the control surface to whoever sends it; "" leaves it closed. MinControlToken bytes or more.
+	ControlToken string
+	// Seeds are read by New.
+	Seeds []Seed
 	// Now replaces the wall clock for scale targets and PolicyDelay.
 	Now func() time.Time
 }
@@ -37,6 +41,9 @@ type Testing struct {
 func (t Testing) Check() error {
 	if t.PolicyDelay < 0 || t.PolicyDelay > maxPolicyDelay {
 		return fmt.Errorf("policy delay %v: give a time up to %v", t.PolicyDelay, maxPolicyDelay)
+	}
+	if n := len(t.ControlToken); n > 0 && n < MinControlToken {
+		return fmt.Errorf("the control token has %d bytes: give at least %d", n, MinControlToken)
 	}
 	return t.ScaleTargets.Check()
 }

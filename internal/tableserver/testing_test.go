@@ -253,7 +253,7 @@ func TestRefusedWriteDoesNotUseUpAFaultAfterTheCommit(t *testing.T) {
 }
 
 func TestDelayedRequestEndsWithTheServer(t *testing.T) {
-	s, addr := startServer(t, Options{InMemory: true, Testing: Testing{Faults: faultRules(t, "operation=CreateTable,delay=10m")}})
+	s, addr := startServer(t, Options{InMemory: true, Testing: Testing{Faults: faultRules(t, "operation=CreateTable,delay=4m")}})
 	a := s.Accounts()[0]
 	c := &client{t: t, account: a, endpoint: s.Endpoint(addr, a.Name)}
 	done := make(chan int, 1)

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/control"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/fault"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/throttle"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/traffic"
@@ -24,6 +26,8 @@ type testingOptions struct {
 	AccessLog         string
 	AccessLogFields   string
 	ShowPartitionKeys bool
+	ControlTokenFile  string
+	Seeds             []string
 }
 
 func (o *testingOptions) addFlags(f *pflag.FlagSet) {
@@ -37,6 +41,9 @@ func (o *testingOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.AccessLog, "access-log", "", "`file` that gets a line of JSON for each request, \"-\" for standard error")
 	f.StringVar(&o.AccessLogFields, "access-log-fields", "own", "`NAMES` of the log's fields: own, or azure for those of StorageTableLogs")
 	f.BoolVar(&o.ShowPartitionKeys, "show-partition-keys", false, "write PartitionKeys to metrics and log, instead of their hash")
+	f.StringArrayVar(&o.Seeds, "seed", nil, "`[ACCOUNT/]TABLE=FILE` that fills a table, if it is not there, from .ndjson or .csv; repeated for more")
+	f.StringVar(&o.ControlTokenFile, "control-token-file", "", "`file` with the token that opens "+control.Prefix+", or "+controlTokenVariable+"\n"+
+		"in the environment; without a token it is closed")
 }
 
 // check reads the flags into the server's options. It opens nothing.
@@ -57,6 +64,16 @@ func (o *testingOptions) check() (tableserver.Testing, error) {
 	if config.LogFields, known = traffic.ParseFields(o.AccessLogFields); !known {
 		return config, usagef("--access-log-fields %q: give own or azure", o.AccessLogFields)
 	}
+	for _, text := range o.Seeds {
+		seed, err := tableserver.ParseSeed(text)
+		if err != nil {
+			return config, usagef("--seed: %w", err)
+		}
+		config.Seeds = append(config.Seeds, seed)
+	}
+	if config.ControlToken, err = o.controlToken(); err != nil {
+		return config, err
+	}
 	if o.ShowPartitionKeys {
 		config.PartitionKeys = traffic.PlainKeys
 	}
@@ -64,6 +81,28 @@ func (o *testingOptions) check() (tableserver.Testing, error) {
 		return config, &usageError{err}
 	}
 	return config, nil
+}
+
+// controlTokenVariable holds the control token. A flag would show it in the list of processes.
+const controlTokenVariable = "TABLESERVER_CONTROL_TOKEN"
+
+// controlToken reads the token; "" for none.
+func (o *testingOptions) controlToken() (string, error) {
+	token := os.Getenv(controlTokenVariable)
+	if o.ControlTokenFile == "" {
+		return token, nil
+	}
+	if token != "" {
+		return "", usagef("--control-token-file and %s both give a token: give one of them", controlTokenVariable)
+	}
+	text, err := os.ReadFile(o.ControlTokenFile)
+	if err != nil {
+		return "", usagef("--control-token-file: %w", err)
+	}
+	if token = strings.TrimSpace(string(text)); token == "" {
+		return "", usagef("--control-token-file %s: the file is empty", o.ControlTokenFile)
+	}
+	return token, nil
 }
 
 // openLog opens the access log; nil for none.

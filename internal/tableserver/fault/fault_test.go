@@ -117,7 +117,7 @@ func TestWrongRulesNameWhatIsWrong(t *testing.T) {
 		"status=418":                         "give code=TEXT",
 		"status=500,code=a b":                "no error code",
 		"delay=5":                            "250ms",
-		"delay=11m":                          "up to 10m0s",
+		"delay=11m":                          "up to 4m0s",
 		"delay=-1s":                          "250ms",
 		"drop,probability=0":                 "above 0",
 		"drop,probability=1.5":               "above 0",

@@ -55,8 +55,8 @@ const Syntax = `FIELD=VALUE,…: which requests: operation=NAME|NAME… (or read
 which of them: skip=N, every=N, count=N, probability=0.N; when: at=before or at=after (the commit);
 what: delay=TIME, drop, status=N, code=TEXT`
 
-// maxDelay keeps a slip of the pen from holding clients for days.
-const maxDelay = 10 * time.Minute
+// maxDelay lies below the time that the server takes for an answer at most.
+const maxDelay = 4 * time.Minute
 
 // codes are the error codes of statuses that have one usual code; the others must be named.
 var codes = map[int]string{
