@@ -152,16 +152,19 @@ func (c *call) startPassage(table string, partition *string) (*passage, error) {
 	return &passage{c: c, table: table}, c.suffer(fault.Before)
 }
 
-// over is called for each entity. When a scale target is reached at the first one it returns the refusal, later more
-// is false: the page ends there, and the next one is refused until time has passed.
-func (p *passage) over(k edm.Key) (more bool, err error) {
+// errPageEnds ends a page at an entity that is over a scale target. The next page is refused until time has passed.
+var errPageEnds = errors.New("the page ends before this entity")
+
+// over is called for each entity. When a scale target is reached it returns the refusal at the first one, and
+// errPageEnds later.
+func (p *passage) over(k edm.Key) error {
 	if limiter := p.c.s.limiter; limiter.Enabled() {
 		refused := limiter.Take(throttle.Partition{Account: p.c.account, Table: p.table, PartitionKey: k.PartitionKey}, 1)
 		switch {
 		case refused != nil && p.total == 0:
-			return false, p.c.busy(refused)
+			return p.c.busy(refused)
 		case refused != nil:
-			return false, nil
+			return errPageEnds
 		}
 	}
 	if p.total > 0 && k.PartitionKey != p.pk {
@@ -170,7 +173,7 @@ func (p *passage) over(k edm.Key) (more bool, err error) {
 	p.pk = k.PartitionKey
 	p.run++
 	p.total++
-	return true, nil
+	return nil
 }
 
 func (p *passage) flush() {

@@ -200,11 +200,11 @@ func (c *call) fillPage(p *page, t store.Table, filter *odata.Filter, within key
 				key := e.Key()
 				return &key, nil
 			}
-			if more, err := passing.over(e.Key()); err != nil {
-				return nil, err
-			} else if !more {
+			if err := passing.over(e.Key()); errors.Is(err, errPageEnds) {
 				key := e.Key()
 				return &key, nil
+			} else if err != nil {
+				return nil, err
 			}
 			if !filter.Matches(e) {
 				continue

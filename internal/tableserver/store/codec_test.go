@@ -103,7 +103,7 @@ func TestTableRecordComesBackAsItWas(t *testing.T) {
 			}
 			want.Policies = append(want.Policies, p)
 		}
-		got, err := decodeTable(7, want.appendRecord(nil))
+		got, err := decodeTable(7, want.record())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestTableRecordComesBackAsItWas(t *testing.T) {
 }
 
 func FuzzDecodeTable(f *testing.F) {
-	f.Add(Table{Name: "Orders", Policies: []Policy{{ID: "p", Permission: "r"}}}.appendRecord(nil))
+	f.Add(Table{Name: "Orders", Policies: []Policy{{ID: "p", Permission: "r"}}}.record())
 	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = decodeTable(1, b) })
 }
 

@@ -13,18 +13,13 @@ import (
 // Dump shows everything that an account holds at one moment: each table in the order of names in lower case, and after
 // it its entities in the order of their keys. It ends with the first error of what it calls.
 func (s *Store) Dump(ctx context.Context, account string, table func(Table) error, entity func(*edm.Entity) error) (properties []byte, err error) {
-	n, err := s.account(account)
+	n, err := s.knownAccount(account)
 	if err != nil {
 		return nil, err
 	}
-	at := s.db.NewSnapshot()
-	defer func() { err = errors.Join(err, at.Close()) }()
-	v, closer, err := at.Get(propertiesKey(n))
-	if err == nil {
-		properties = append([]byte{}, v...)
-		err = closer.Close()
-	}
-	if err != nil && !errors.Is(err, pebble.ErrNotFound) {
+	at := s.durability.view()
+	defer at.release()
+	if properties, err = shownProperties(at, n); err != nil {
 		return nil, fmt.Errorf("read service properties: %w", err)
 	}
 	it, err := at.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: tableKeyPrefix(n), UpperBound: tableKeyPrefix(n + 1)})

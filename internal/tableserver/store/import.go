@@ -79,7 +79,7 @@ func (im *Import) Put(e *edm.Entity) error {
 			return err
 		}
 	case e.Timestamp.After(im.s.clock.now().Add(maxAhead)):
-		return fmt.Errorf("Timestamp %s lies more than %v in the future", edm.FormatTime(e.Timestamp), maxAhead)
+		return fmt.Errorf("its Timestamp %s lies more than %v in the future", edm.FormatTime(e.Timestamp), maxAhead)
 	}
 	im.latest = max(im.latest, ticks)
 	if err := im.batch.Set(key, encodeEntityValue(e, ticks), nil); err != nil {
@@ -93,7 +93,11 @@ func (im *Import) Put(e *edm.Entity) error {
 
 // flush hands the entities to Pebble. They come before the record of their table in the log, so they need no sync.
 func (im *Import) flush() error {
-	err := errors.Join(im.s.db.Apply(im.batch, pebble.NoSync), im.batch.Close())
+	err := im.s.disk.room()
+	if err == nil {
+		err = im.s.db.Apply(im.batch, pebble.NoSync)
+	}
+	err = errors.Join(err, im.batch.Close())
 	im.batch = im.s.db.NewIndexedBatch()
 	if err != nil {
 		return fmt.Errorf("write imported entities: %w", err)
@@ -104,9 +108,9 @@ func (im *Import) flush() error {
 // Add puts the tables in place beside those that the account has; ErrTableExists, and nothing is changed, if it has one
 // of the names. When it returns without error they are on disk.
 func (im *Import) Add() error {
-	return im.publish(func(b *pebble.Batch) error {
+	return im.publish(func(*pebble.Batch) error {
 		for _, t := range im.tables {
-			if _, err := im.s.table(im.account, t.Name); !errors.Is(err, ErrTableNotFound) {
+			if _, err := im.s.table(im.s.db, im.account, t.Name); !errors.Is(err, ErrTableNotFound) {
 				return errors.Join(fmt.Errorf("table %s: %w", t.Name, ErrTableExists), err)
 			}
 		}
@@ -125,6 +129,7 @@ func (im *Import) Replace(properties []byte) error {
 		for ok := it.First(); ok && err == nil; ok = it.Next() {
 			var t Table
 			if t, err = decodeTable(im.account, it.Value()); err == nil {
+				im.s.current.Delete(recordKey{im.account, t.Name}) // nobody looks one up while the tables are locked
 				err = errors.Join(b.Delete(slices.Clone(it.Key()), nil), b.DeleteRange(appendTablePrefix(nil, t), tableEnd(t), nil))
 			}
 		}
@@ -155,15 +160,13 @@ func (im *Import) publish(prepare func(*pebble.Batch) error) error {
 	defer b.Close() //nolint:errcheck // a batch's Close has nothing to report
 	err := prepare(b)
 	for _, t := range im.tables {
-		err = errors.Join(err, b.Set(tableKey(t.account, t.Name), t.appendRecord(nil), nil))
+		err = errors.Join(err, b.Set(tableKey(t.account, t.Name), t.record(), nil))
 	}
 	if err != nil {
 		return errors.Join(err, im.Discard())
 	}
-	if err := b.Commit(im.s.sync); err != nil {
-		return fmt.Errorf("put %d tables in place: %w", len(im.tables), err)
-	}
-	return im.batch.Close()
+	return errors.Join(im.s.write(fmt.Sprintf("%d imported tables", len(im.tables)),
+		func() error { return im.s.db.Apply(b, pebble.NoSync) }), im.batch.Close())
 }
 
 // Discard removes what was collected.

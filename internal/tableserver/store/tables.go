@@ -44,8 +44,8 @@ type Policy struct {
 	Permission    string
 }
 
-func (t Table) appendRecord(dst []byte) []byte {
-	dst = append(dst, tableVersion)
+func (t Table) record() []byte {
+	dst := []byte{tableVersion}
 	dst = binary.BigEndian.AppendUint32(dst, t.number)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Created))
 	dst = binary.AppendUvarint(dst, uint64(len(t.Policies)))
@@ -258,7 +258,7 @@ func (s *Store) CreateTable(_ context.Context, account, name string) error {
 }
 
 func (s *Store) putTable(t Table) error {
-	return s.set(tableKey(t.account, t.Name), t.appendRecord(nil), "table "+t.Name)
+	return s.set(tableKey(t.account, t.Name), t.record(), "table "+t.Name)
 }
 
 // DeleteTable removes a table and all of its entities; ErrTableNotFound if there is none.
