@@ -7,7 +7,7 @@ import "sync"
 type bodies struct{ pool sync.Pool }
 
 // maxLentBody is the largest buffer that is kept: a table's worth of full pages must not stay in memory.
-const maxLentBody = 1 << 20
+const maxLentBody = 2 << 20
 
 // lend returns an empty buffer.
 func (b *bodies) lend() *[]byte {

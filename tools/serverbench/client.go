@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -131,7 +132,7 @@ func (c *conn) read() (status int, body []byte, next string, err error) {
 			length = int(n)
 		}
 		start := len(c.body)
-		c.body = append(c.body, make([]byte, length)...)
+		c.body = slices.Grow(c.body, length)[:start+length]
 		if _, err := io.ReadFull(c.r, c.body[start:]); err != nil {
 			return 0, nil, "", err
 		}

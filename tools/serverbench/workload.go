@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -23,6 +24,9 @@ func partition(i int) string { return fmt.Sprintf("p%02d", i%partitions) }
 func entity(pk, rk string) string {
 	return `{"PartitionKey":"` + pk + `","RowKey":"` + rk + `",` + payload
 }
+
+// What answers are counted by.
+var rowKey, done = []byte(`"RowKey"`), []byte("HTTP/1.1 204")
 
 // row is the RowKey of the nth entity of a partition.
 func row(n int) string { return fmt.Sprintf("%06d", n) }
@@ -53,7 +57,7 @@ var workloads = []workload{
 		n := rand.IntN(of)
 		answer, _, err := c.do("GET", "Load()?$filter=PartitionKey%20eq%20'"+partition(rand.IntN(partitions))+"'%20and%20RowKey%20ge%20'"+row(n)+
 			"'%20and%20RowKey%20lt%20'"+row(n+batchSize)+"'", "", nil, 200)
-		if found := strings.Count(string(answer), `"RowKey"`); err == nil && found != batchSize {
+		if found := bytes.Count(answer, rowKey); err == nil && found != batchSize {
 			err = fmt.Errorf("a range of %d answered with %d", batchSize, found)
 		}
 		return 1, err
@@ -81,7 +85,7 @@ func load(address string, from, to int) (float64, error) {
 			}
 			b.WriteString("--changeset_1--\r\n--batch_1--\r\n")
 			answer, _, err := c.do("POST", "$batch", "multipart/mixed; boundary=batch_1", []byte(b.String()), 202)
-			if err == nil && strings.Count(string(answer), "HTTP/1.1 204") != batchSize {
+			if err == nil && bytes.Count(answer, done) != batchSize {
 				err = fmt.Errorf("a transaction was refused: %.300s", answer)
 			}
 			if err != nil {
@@ -105,7 +109,7 @@ func scan(address string, size int) (float64, error) {
 		if answer, next, err = c.do("GET", "Load()?$top=1000"+next, "", nil, 200); err != nil {
 			return 0, err
 		}
-		found += strings.Count(string(answer), `"RowKey"`)
+		found += bytes.Count(answer, rowKey)
 	}
 	if found != size {
 		return 0, fmt.Errorf("a scan of %d entities found %d", size, found)

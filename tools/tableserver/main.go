@@ -25,7 +25,7 @@ const (
 // which it does not see. The limit is soft; beyond it the collector runs as often as it has to.
 const (
 	gcPercent = 400
-	heapLimit = 128 << 20
+	heapLimit = 96 << 20
 )
 
 // tuneCollector sets what the environment does not set.

@@ -16,6 +16,7 @@ import (
 func (s *Store) Get(_ context.Context, t Table, key edm.Key) (*edm.Entity, error) {
 	now := s.durability.view()
 	defer now.release()
+	s.read.Add(1)
 	v, closer, err := now.Get(appendEntityKey(nil, t, key))
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, ErrNotFound
@@ -30,6 +31,9 @@ func (s *Store) Get(_ context.Context, t Table, key edm.Key) (*edm.Entity, error
 	e.PartitionKey, e.RowKey = key.PartitionKey, key.RowKey
 	return e, nil
 }
+
+// KeysRead returns how many keys reads have looked at so far, deleted ones and older versions included.
+func (s *Store) KeysRead() int64 { return s.read.Load() }
 
 // Scan yields the entities of a span in ascending order, as they are when it starts: writes during the scan do not
 // show. It reads only what it yields.
@@ -59,6 +63,8 @@ func (s *Store) Scan(ctx context.Context, t Table, span keyspan.Span) iter.Seq2[
 				stopped = !yield(e, nil)
 			}
 		}
+		stats := it.Stats()
+		s.read.Add(int64(stats.ForwardStepCount[pebble.InternalIterCall] + stats.ForwardSeekCount[pebble.InternalIterCall]))
 		if err := errors.Join(it.Error(), it.Close()); err != nil && !stopped {
 			yield(nil, fmt.Errorf("scan table %s: %w", t.Name, err))
 		}

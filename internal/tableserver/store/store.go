@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -58,8 +59,9 @@ type Store struct {
 	partitions partitionLocks
 
 	numbers  sync.Mutex // guards numberKey and account creation
-	accounts sync.Map   // account name → number
-	current  sync.Map   // recordKey → Table, as writes see them: see currentTable
+	read     atomic.Int64
+	accounts sync.Map // account name → number
+	current  sync.Map // recordKey → Table, as writes see them: see currentTable
 }
 
 // Open opens the folder, or makes it. A folder with another format, or one that a process uses (ErrInUse), is refused.
@@ -99,7 +101,7 @@ func Open(o Options) (*Store, error) {
 		Logger:                      log,
 		MemTableSize:                16 << 20,
 		MemTableStopWritesThreshold: 4,
-		CacheSize:                   64 << 20,
+		CacheSize:                   80 << 20,
 		L0CompactionThreshold:       4,
 	}
 	for i := range opts.Levels { // most inserts look for a key that is not there

@@ -119,7 +119,8 @@ func (s *Store) prepare(b *pebble.Batch, t Table, op *Operation, ticks int64) (*
 	if op.Kind == Delete {
 		return nil, b.Delete(key, nil)
 	}
-	e := op.Entity.Clone()
+	stamped := *op.Entity // shares the properties, which nobody changes
+	e := &stamped
 	if old != nil && (op.Kind == Merge || op.Kind == UpsertMerge) {
 		merged, err := decodeEntityValue(old)
 		if err != nil {
