@@ -7,6 +7,7 @@ import (
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/catalog"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage/pace"
 )
 
 // Engine moves tenants. Its fields are set once, before first use; it keeps no state of its own between calls, so
@@ -18,6 +19,8 @@ type Engine struct {
 	Progress Progress
 	// Owner names this mover in leases and messages; "" means host name and process id.
 	Owner string
+	// Pacer is the one of Accounts.Paced, if they have one; a run then follows what the catalog says about its pace.
+	Pacer *pace.Pacer
 	// LeaseTTL is how long a lease lives without renewal; 0 means DefaultLeaseTTL.
 	LeaseTTL time.Duration
 

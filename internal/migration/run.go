@@ -78,6 +78,7 @@ func (e *Engine) with(parent context.Context, rec catalog.MigrationRecord, o Opt
 	var wg sync.WaitGroup
 	alive, stop := context.WithCancel(ctx)
 	wg.Go(func() { j.keepAlive(alive) })
+	wg.Go(func() { r.followTuning(alive) })
 	err = work(r, ctx)
 	stop()
 	wg.Wait()

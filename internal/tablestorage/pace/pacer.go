@@ -63,7 +63,9 @@ type account struct {
 	counts   [kinds]Counts
 	refusals evidence
 	told     refusal // the last one, for the status line
-	bound    string  // why the flows are bound; ""
+	why      string  // the flows are bound; ""
+
+	neighbours neighbours
 }
 
 // slots bounds the requests under way.
@@ -111,6 +113,13 @@ func (p *Pacer) SetRate(perSecond float64) {
 	})
 }
 
+// Rate returns the rate that was given, 0 without one.
+func (p *Pacer) Rate() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total[Read].limit
+}
+
 // SetWorkers bounds the reads, and the writes, that are under way at the same time; 0 lifts it.
 func (p *Pacer) SetWorkers(n int) {
 	p.change(func(time.Time) {
@@ -134,18 +143,6 @@ func (p *Pacer) Pause(by, reason string) {
 			kept = append(kept, pauseReason{by, reason})
 		}
 		p.pauses = kept
-	})
-}
-
-// Bound limits an account's reads, and its writes, and says why in a text that can stand behind "waiting for"; 0 lifts
-// it.
-func (p *Pacer) Bound(storage string, perSecond float64, reason string) {
-	p.change(func(now time.Time) {
-		a := p.account(storage)
-		a.bound = reason
-		for _, f := range a.flows {
-			f.bound(perSecond, now)
-		}
 	})
 }
 

@@ -23,7 +23,6 @@ type service struct {
 	served         map[string]int // entities, by partition
 	asked, refused int            // requests
 	servedAt       []grant
-	refusedAt      []time.Time
 }
 
 type tokens struct {

@@ -28,6 +28,8 @@ type Flow struct {
 	Account string
 	Kind    Kind
 	Rate    float64 // entities a second that may be sent at present
+	// Neighbours is the last p99 of the account's other tenants; 0: not looked at.
+	Neighbours time.Duration
 	Counts
 }
 
@@ -48,7 +50,7 @@ func (p *Pacer) State() State {
 	for _, name := range slices.Sorted(maps.Keys(p.accounts)) {
 		a := p.accounts[name]
 		for k, f := range a.flows {
-			s.Flows = append(s.Flows, Flow{Account: name, Kind: Kind(k), Rate: f.rate, Counts: a.counts[k]})
+			s.Flows = append(s.Flows, Flow{Account: name, Kind: Kind(k), Rate: f.rate, Neighbours: a.neighbours.p99, Counts: a.counts[k]})
 			s.Waiting += f.waiting
 		}
 	}
@@ -82,8 +84,8 @@ func (p *Pacer) reason(now time.Time) string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.accounts)) {
-		if a := p.accounts[name]; a.bound != "" && pressedOf(a.flows[:], now) {
-			return a.bound
+		if a := p.accounts[name]; a.why != "" && pressedOf(a.flows[:], now) {
+			return a.why
 		}
 	}
 	for _, f := range p.total {
