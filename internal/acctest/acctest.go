@@ -43,6 +43,7 @@ type Option func(*options)
 
 type options struct {
 	accounts []string
+	targets  string
 	wraps    []func(http.Handler) http.Handler
 }
 
@@ -50,6 +51,12 @@ type options struct {
 // each name every time.
 func WithAccounts(names ...string) Option {
 	return func(o *options) { o.accounts = append(o.accounts, names...) }
+}
+
+// WithScaleTargets makes the server of StartServer answer 503 beyond so many entities a second, as tableserver's
+// --scale-targets has it: "azure", or "partition=N,account=M".
+func WithScaleTargets(targets string) Option {
+	return func(o *options) { o.targets = targets }
 }
 
 // WithWrap puts a handler around the server, as Server.Wrap does.

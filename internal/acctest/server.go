@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/throttle"
 )
 
 // StartServer runs tableserver in this process, in memory, on a free port of this machine.
@@ -15,6 +16,11 @@ func StartServer(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	o, keys := collect(opts)
 	config := tableserver.Options{InMemory: true}
+	if o.targets != "" {
+		targets, err := throttle.Parse(o.targets)
+		must(t, err, "read the scale targets")
+		config.Testing.ScaleTargets = targets
+	}
 	w := &wraps{}
 	config.Middleware = func(h http.Handler) http.Handler {
 		w.outer = h

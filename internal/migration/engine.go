@@ -21,6 +21,9 @@ type Engine struct {
 	Owner string
 	// Pacer is the one of Accounts.Paced, if they have one; a run then follows what the catalog says about its pace.
 	Pacer *pace.Pacer
+	// MaxNeighbourP99 bounds the work where point reads of other tenants in the move's shared tables take longer, 1 of
+	// 100 of them; 0: they are not looked at. It needs Pacer.
+	MaxNeighbourP99 time.Duration
 	// LeaseTTL is how long a lease lives without renewal; 0 means DefaultLeaseTTL.
 	LeaseTTL time.Duration
 

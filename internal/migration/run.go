@@ -79,6 +79,7 @@ func (e *Engine) with(parent context.Context, rec catalog.MigrationRecord, o Opt
 	alive, stop := context.WithCancel(ctx)
 	wg.Go(func() { j.keepAlive(alive) })
 	wg.Go(func() { r.followTuning(alive) })
+	wg.Go(func() { r.watchNeighbours(alive) })
 	err = work(r, ctx)
 	stop()
 	wg.Wait()

@@ -59,7 +59,7 @@ func NewClient(a Account, o *ClientOptions) (*Client, error) {
 		options.Telemetry.ApplicationID = "aztenancy"
 	}
 	return &Client{account: a, slots: newSlots(a.Limits.MaxConcurrency), readOnly: o.ReadOnly, options: *o, pipeline: runtime.NewPipeline("aztenancy", "v1", runtime.PipelineOptions{
-		PerRetry: []policy.Policy{pacePolicy{}, authorize, attemptPolicy{}},
+		PerRetry: []policy.Policy{pacePolicy{}, authorize, attemptPolicy{}, busyPartPolicy{}},
 	}, &options)}, nil
 }
 

@@ -87,10 +87,19 @@ func (busyError) NonRetriable()   {}
 // maxErrorBody is more than any error of the service is long.
 const maxErrorBody = 64 << 10
 
-// judge says what an answer means for the pace. ServerBusy (503) is the service's throttling, and OperationTimedOut (500) what a
-// partition does that has too much to do (Scalability and performance targets for Table storage); 429 is what front doors
-// say. The message of a ServerBusy tells the account's limits from others: "Operations per second is over the account limit."
-// (Common REST API error codes). The body of an error can still be read afterwards.
+// isBusy says whether an answer is a refusal for being busy. ServerBusy (503) is the service's throttling, and OperationTimedOut (500)
+// what a partition does that has too much to do (Scalability and performance targets for Table storage); 429 is what front
+// doors say.
+func isBusy(status int, code string) bool {
+	switch status {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return true
+	}
+	return status == http.StatusInternalServerError && code == "OperationTimedOut"
+}
+
+// judge says what an answer means for the pace. The message of a ServerBusy tells the account's limits from others: "Operations
+// per second is over the account limit." (Common REST API error codes). The body of an error can still be read afterwards.
 func judge(resp *http.Response) (pace.Answer, error) {
 	x := pace.Answer{Status: resp.StatusCode}
 	if resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests {
@@ -106,12 +115,7 @@ func judge(resp *http.Response) (pace.Answer, error) {
 	if code == "" {
 		code = resp.Header.Get("x-ms-error-code")
 	}
-	switch resp.StatusCode {
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		x.Refused = true
-	case http.StatusInternalServerError:
-		x.Refused = code == "OperationTimedOut"
-	}
+	x.Refused = isBusy(resp.StatusCode, code)
 	x.Failed = !x.Refused
 	x.ByAccount = strings.Contains(strings.ToLower(message), "account limit")
 	x.RetryAfter = retryAfter(resp.Header, time.Now())

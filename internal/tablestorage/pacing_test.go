@@ -130,3 +130,36 @@ func TestAnAccountsLimitIsToldByTheMessage(t *testing.T) {
 		t.Errorf("%+v %v", x, err)
 	}
 }
+
+func TestATransactionThatIsRefusedWithinForBeingBusyIsTriedAgain(t *testing.T) {
+	within := func(status, code string) answer {
+		return answer{status: 202, header: map[string]string{"Content-Type": "multipart/mixed; boundary=b"}, body: crlfText("--b\nContent-Type: multipart/mixed; boundary=c\n\n" +
+			"--c\nContent-Type: application/http\n\nHTTP/1.1 " + status + "\nContent-Type: application/json\n\n" + jsonError(code, "0:Not now.") + "\n--c--\n--b--\n")}
+	}
+	done := answer{status: 202, header: map[string]string{"Content-Type": "multipart/mixed; boundary=b"}, body: crlfText("--b\nContent-Type: multipart/mixed; boundary=c\n\n" +
+		"--c\nContent-Type: application/http\n\nHTTP/1.1 204 No Content\nETag: W/\"1\"\n\n\n--c--\n--b--\n")}
+	ops := []Operation{{Kind: OpInsert, Entity: anEntity}}
+	for name, refusal := range map[string]answer{
+		"busy":      within("503 Service Unavailable", "ServerBusy"),
+		"timed out": within("500 Internal Server Error", "OperationTimedOut"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table, transport, p := pacedTable(t, refusal, refusal, done)
+				etags, err := table.Submit(t.Context(), ops)
+				if err != nil || len(etags) != 1 || len(transport.sent) != 3 || p.State().Flows[pace.Write].Refused != 2 {
+					t.Errorf("paced: %q, %v, %d requests, %+v", etags, err, len(transport.sent), p.State())
+				}
+			})
+			client, transport := cannedClient(t, refusal, refusal, done)
+			if etags, err := client.Table("Orders").Submit(t.Context(), ops); err != nil || len(etags) != 1 || len(transport.sent) != 3 {
+				t.Errorf("not paced: %q, %v, %d requests", etags, err, len(transport.sent))
+			}
+		})
+	}
+	client, transport := cannedClient(t, within("500 Internal Server Error", "InternalError"))
+	_, err := client.Table("Orders").Submit(t.Context(), ops)
+	if e := asError(t, err); e.Status != 500 || e.Index != 0 || len(transport.sent) != 1 {
+		t.Errorf("another error within: %+v, %d requests", e, len(transport.sent))
+	}
+}

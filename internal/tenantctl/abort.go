@@ -33,7 +33,7 @@ func newAbortCommand(env *environment) *cobra.Command {
 		Example: "  tenantctl abort contoso",
 		Args:    oneTenant,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runEngine(cmd.Context(), env, args[0],
+			return runEngine(cmd.Context(), env, args[0], paceOptions{untuned: true},
 				reportTitle{"Tenant %s: its move from %s to %s is undone.", "Tenant %s: its move from %s to %s is not undone yet."},
 				func(ctx context.Context, e *migration.Engine) (*migration.Report, error) {
 					return e.Abort(ctx, args[0], migration.Options{Strays: strays(clearTarget, keepTarget)})

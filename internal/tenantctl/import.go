@@ -58,6 +58,7 @@ type importOptions struct {
 	Renames       []string
 	UnknownTenant string
 	Writers       int
+	paceOptions
 	ingest.Options
 }
 
@@ -79,6 +80,7 @@ func newImportCommand(env *environment) *cobra.Command {
 }
 
 func (o *importOptions) addFlags(f *pflag.FlagSet) {
+	o.paceOptions.addFlags(f)
 	f.StringVar(&o.File, "file", "", "the `FILE`; - is standard input")
 	f.StringVar(&o.Format, "format", "", "`FORMAT` of the file, csv or ndjson (default: by its extension)")
 	f.StringVar(&o.Delimiter, "delimiter", ",", "`CHARACTER` between CSV cells; \\t is a tab")
@@ -154,10 +156,11 @@ func runImport(ctx context.Context, env *environment, o importOptions) (err erro
 	if err != nil {
 		return err
 	}
-	services, err := env.open()
+	work, err := env.startPaced(ctx, o.paceOptions)
 	if err != nil {
 		return err
 	}
+	defer work.Close()
 	in, err := o.openInput(env)
 	if err != nil {
 		return err
@@ -165,11 +168,9 @@ func runImport(ctx context.Context, env *environment, o importOptions) (err erro
 	defer func() { err = errors.Join(err, in.Close()) }()
 	in.Delimiter = delimiter
 
-	progress := env.progress()
-	defer progress.Close()
-	importer := &ingest.Importer{Catalog: services.catalog, Accounts: services.accounts, Progress: progress, Writers: o.Writers}
+	importer := &ingest.Importer{Catalog: work.services.catalog, Accounts: work.services.accounts, Progress: work.progress, Writers: o.Writers}
 	report, err := importer.Run(ctx, in, o.Options)
-	progress.Close()
+	work.Close()
 	if err != nil {
 		if report != nil && as[*ingest.IncompleteError](err) {
 			err = errors.Join(err, writeImportReport(env, report))

@@ -38,6 +38,7 @@ EXIT STATUS
 
 type migrateOptions struct {
 	targetOptions
+	paceOptions
 	Workers   int
 	Drain     time.Duration
 	MaxFreeze time.Duration
@@ -48,6 +49,8 @@ type migrateOptions struct {
 
 func (o *migrateOptions) addFlags(f *pflag.FlagSet) {
 	o.targetOptions.addFlags(f)
+	o.paceOptions.addFlags(f)
+	o.addNeighbourFlag(f)
 	f.IntVar(&o.Workers, "workers", migration.DefaultWorkers, "key ranges, or transactions of one, that are worked on at the same time")
 	f.DurationVar(&o.Drain, "drain", 0, "`TIME` to wait after writes are held, for applications that read the catalog only so often")
 	f.DurationVar(&o.MaxFreeze, "max-freeze", migration.DefaultMaxFreeze, "longest `TIME` for which writes may be held; 0 is no limit")
@@ -77,7 +80,7 @@ func newMigrateCommand(env *environment) *cobra.Command {
 		Example: "  tenantctl migrate contoso --to own-table",
 		Args:    oneTenant,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runEngine(cmd.Context(), env, args[0], reportTitle{"Tenant %s moved from %s to %s.", "Tenant %s is on its way from %s to %s."},
+			return runEngine(cmd.Context(), env, args[0], o.paceOptions, reportTitle{"Tenant %s moved from %s to %s.", "Tenant %s is on its way from %s to %s."},
 				func(ctx context.Context, e *migration.Engine) (*migration.Report, error) {
 					return e.Run(ctx, args[0], o.target(), o.options())
 				})
@@ -90,16 +93,15 @@ func newMigrateCommand(env *environment) *cobra.Command {
 
 // runEngine runs an operation of the mover that ends with a report, and writes the report: also one of an operation that
 // did not come to its end.
-func runEngine(ctx context.Context, env *environment, tenant string, title reportTitle,
+func runEngine(ctx context.Context, env *environment, tenant string, o paceOptions, title reportTitle,
 	do func(context.Context, *migration.Engine) (*migration.Report, error)) error {
-	services, err := env.open()
+	work, err := env.startPaced(ctx, o)
 	if err != nil {
 		return err
 	}
-	progress := env.progress()
-	defer progress.Close()
-	report, err := do(ctx, services.engine(progress))
-	progress.Close()
+	defer work.Close()
+	report, err := do(ctx, work.engine())
+	work.Close()
 	if report != nil {
 		writeErr := write(env, report, func(w io.Writer) error { return writeMigrationReport(w, report, title.of(err)) })
 		return errors.Join(classify(tenant, report, err), writeErr)

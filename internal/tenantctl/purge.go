@@ -32,6 +32,7 @@ EXIT STATUS
   130  interrupted at a safe point; the same command goes on`
 
 type purgeOptions struct {
+	paceOptions
 	Archive       string
 	NoArchive     bool
 	Now           string
@@ -39,7 +40,9 @@ type purgeOptions struct {
 }
 
 func (o *purgeOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.Archive, "archive", "", "archive the source below `PLACE` before anything is deleted: a folder, or the address of a Blob container")
+	o.paceOptions.addFlags(f)
+	o.addNeighbourFlag(f)
+	f.StringVar(&o.Archive, "archive", "", "archive the source below `PLACE` before anything is deleted: a folder, or a Blob container's address")
 	f.BoolVar(&o.NoArchive, "no-archive", false, "delete without an archive")
 	f.StringVar(&o.Now, "now", "", "delete within the reverse window; give the `TENANT` once more")
 	f.Int64Var(&o.AcceptMissing, "accept-missing", 0, "let up to `N` entities be missing at the target: the tenant deleted them since the switch")
@@ -70,7 +73,7 @@ func newPurgeCommand(env *environment) *cobra.Command {
 			if err := o.check(args[0]); err != nil {
 				return &usageError{err, cmd.CommandPath()}
 			}
-			return runEngine(cmd.Context(), env, args[0],
+			return runEngine(cmd.Context(), env, args[0], o.paceOptions,
 				reportTitle{"Tenant %s: the source of its move from %s to %s is gone.", "Tenant %s: the source of its move from %s to %s is not gone yet."},
 				func(ctx context.Context, e *migration.Engine) (*migration.Report, error) {
 					return e.Purge(ctx, args[0], migration.Options{ArchiveTo: o.Archive, Now: o.Now != "", AcceptMissing: o.AcceptMissing})

@@ -26,27 +26,29 @@ EXIT STATUS
   130  interrupted`
 
 func newVerifyCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	var o paceOptions
+	cmd := &cobra.Command{
 		Use:     "verify TENANT",
 		Short:   "Compare a moved tenant's source and target, entity by entity",
 		Long:    verifyHelp,
 		Example: "  tenantctl verify contoso",
 		Args:    oneTenant,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runVerify(cmd.Context(), env, args[0])
+			return runVerify(cmd.Context(), env, o, args[0])
 		},
 	}
+	o.addFlags(cmd.Flags())
+	return cmd
 }
 
-func runVerify(ctx context.Context, env *environment, tenant string) error {
-	services, err := env.open()
+func runVerify(ctx context.Context, env *environment, o paceOptions, tenant string) error {
+	work, err := env.startPaced(ctx, o)
 	if err != nil {
 		return err
 	}
-	progress := env.progress()
-	defer progress.Close()
-	report, err := services.engine(progress).Verify(ctx, tenant)
-	progress.Close()
+	defer work.Close()
+	report, err := work.engine().Verify(ctx, tenant)
+	work.Close()
 	if report == nil {
 		return err
 	}

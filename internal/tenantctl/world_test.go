@@ -24,10 +24,10 @@ type world struct {
 	outputs  strings.Builder // everything that any command wrote
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, opts ...acctest.Option) *world {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	server := acctest.StartServer(t, acctest.WithAccounts("homeacct", "premiumacct"))
+	server := acctest.StartServer(t, append(opts, acctest.WithAccounts("homeacct", "premiumacct"))...)
 	accounts, err := tablestorage.NewAccounts(tablestorage.Config{
 		Home:     tablestorage.AccountConfig{ConnectionString: server.ConnectionString("homeacct")},
 		Accounts: map[string]tablestorage.AccountConfig{"premium": {ConnectionString: server.ConnectionString("premiumacct")}},
@@ -130,3 +130,9 @@ NEW ORLEANS,Contoso Air*,1990-01-11,144634,
 DALLAS,Fabrikam Air,1990-01-11,0,140
 DALLAS,Fabrikam Air,1990-01-11,0,140
 `
+
+// remove removes a file of the working folder.
+func (w *world) remove(name string) {
+	w.t.Helper()
+	must(w.t, os.Remove(name))
+}

@@ -10,7 +10,7 @@ import (
 const (
 	comfortable   = 0.5
 	closeTo       = 0.8
-	neighbourStep = 0.05 // of the rate at which the neighbours first suffered
+	neighbourStep = 0.05 // of the rate at which the neighbours suffered last
 	leastBound    = 20   // entities a second
 )
 
@@ -64,12 +64,13 @@ func (n *neighbours) judge(ratio, rate float64) {
 	}
 	switch {
 	case ratio > 1:
-		n.bound = max(leastBound, min(n.bound, max(rate, leastBound))/2)
+		suffered := max(leastBound, min(n.bound, rate))
+		n.bound, n.step = max(leastBound, suffered/2), max(1, suffered*neighbourStep)
 	case ratio > closeTo:
 		n.bound = max(leastBound, n.bound-n.step)
 	case ratio <= comfortable:
 		n.bound += n.step
-		if n.bound > 4*n.step/neighbourStep { // far beyond where they suffered, and they do not
+		if n.bound > 4*n.step/neighbourStep { // far beyond where they suffered last, and they do not
 			n.bound = 0
 		}
 	}

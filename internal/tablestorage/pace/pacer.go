@@ -63,7 +63,9 @@ type account struct {
 	counts   [kinds]Counts
 	refusals evidence
 	told     refusal // the last one, for the status line
-	why      string  // the flows are bound; ""
+
+	backingOff int    // requests that were refused and wait for their next try
+	why        string // the flows are bound; ""
 
 	neighbours neighbours
 }

@@ -75,7 +75,8 @@ func (p *Pacer) reason(now time.Time) string {
 		return p.pauses[0].reason
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.accounts)) {
-		if r := p.accounts[name].told; r.flow != nil && (now.Sub(r.at) < sayFor || r.flow.closed.After(now)) {
+		a := p.accounts[name]
+		if r := a.told; r.flow != nil && (now.Sub(r.at) < sayFor || r.flow.closed.After(now) || a.backingOff > 0) {
 			where := name + "/" + r.table
 			if !r.account {
 				where = "a partition of " + where

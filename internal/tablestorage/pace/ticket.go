@@ -9,7 +9,7 @@ import (
 // Waits of one request that is refused again and again.
 const (
 	firstRetry = 100 * time.Millisecond
-	lastRetry  = 20 * time.Second
+	lastRetry  = 5 * time.Second // the flows slow down too
 	Patience   = 5 * time.Minute // that a request waits for an answer other than a refusal, pauses and tokens apart
 )
 
@@ -166,10 +166,20 @@ func (t *Ticket) Again(ctx context.Context) error {
 	if t.waited += wait; t.waited > Patience {
 		return ErrRefused
 	}
-	if err := sleep(ctx, wait, nil); err != nil {
+	t.backOff(1)
+	err := sleep(ctx, wait, nil)
+	t.backOff(-1)
+	if err != nil {
 		return err
 	}
 	return t.admit(ctx)
+}
+
+// backOff counts the requests of the account that wait for their next try.
+func (t *Ticket) backOff(n int) {
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	t.p.account(t.r.Account).backingOff += n
 }
 
 // Done ends the request.
