@@ -14,6 +14,7 @@
 //	tenant                  ID                        one tenant: a point read routes, a partition scan lists
 //	work|MIGRATION          chunk|LOGICAL|000000      checkpoint of one key range of a migration
 //	work|MIGRATION          step|0000000001           one step of a migration's log
+//	work|MIGRATION          control|NAME              a word of the operator to the mover; control|tuning is the pace
 //
 // The columns beside the keys (JSON is text of at most 32,768 UTF-16 code units; a column that may be empty is absent then):
 //
@@ -27,6 +28,8 @@
 //	chunk      Logical, Range (JSON), AfterPartitionKey, AfterRowKey, Detail? (JSON) Strings · Number Int32 · Count Int64 ·
 //	           Started, Done Boolean · Keys?, Content? Binary
 //	step       Kind, Name, Detail Strings · Time DateTime
+//	control    Text String
+//	tuning     Rate, Changes Int64 · Workers Int32 · Paused Boolean
 //
 // A row with a greater Schema was written by a newer version and is refused (ErrNewerSchema), never guessed at.
 package catalog

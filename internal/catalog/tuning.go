@@ -9,9 +9,9 @@ import (
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
 )
 
-// tuningKey is the row key of a migration's tuning in its work partition. It is a row of its own because the migration's row is
-// swapped by the mover all the time: whoever else changed that one would take the mover's lease away.
-const tuningKey = "tuning"
+// tuningKey is the row key of a migration's tuning in its work partition: a control with columns of its own, which several operators
+// may change.
+const tuningKey = controlPrefix + "tuning"
 
 // Tuning is what an operator tells a mover that may be running.
 type Tuning struct {

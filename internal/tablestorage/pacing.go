@@ -23,31 +23,32 @@ func (t *Table) paced(r request, kind pace.Kind, partition string, entities int)
 	return r
 }
 
-// sendPaced is send under the request's pacer, if it has one. Refusals for being busy then are the pacer's to wait out:
-// azcore's own waits know nothing of the other requests. The ticket is done, and nil without a pacer.
-func (c *Client) sendPaced(ctx context.Context, r request, tries *attempts) (*http.Response, *pace.Ticket, error) {
+// sendPaced is sendOne under the request's pacer, if it has one. Refusals for being busy then are the pacer's to wait out:
+// azcore's own waits know nothing of the other requests. What waits for the pacer has none of the client's slots, so that
+// it does not hold back the catalog. The ticket is done, and nil without a pacer.
+func (c *Client) sendPaced(ctx context.Context, r request, tries *attempts) (*http.Response, []byte, *pace.Ticket, error) {
 	if r.pacer == nil {
-		resp, err := c.send(ctx, r, tries)
-		return resp, nil, err
+		resp, body, err := c.sendOne(ctx, r, tries)
+		return resp, body, nil, err
 	}
 	ticket, err := r.pacer.Begin(ctx, r.cost)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, notSentError{err}
 	}
 	defer ticket.Done()
 	tries.ticket = ticket
 	for {
-		resp, err := c.send(ctx, r, tries)
+		resp, body, err := c.sendOne(ctx, r, tries)
 		var busy busyError
 		if !errors.As(err, &busy) {
-			return resp, ticket, err
+			return resp, body, ticket, err
 		}
 		err = ticket.Again(ctx)
 		if errors.Is(err, pace.ErrRefused) {
-			return busy.answer, ticket, nil
+			return busy.answer, busy.body, ticket, nil
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 }
@@ -67,19 +68,22 @@ func (pacePolicy) Do(req *policy.Request) (*http.Response, error) {
 		a.ticket.Answered(pace.Answer{Failed: true})
 		return resp, err
 	}
-	answer, err := judge(resp)
+	answer, body, err := judge(resp)
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
 	a.ticket.Answered(answer)
 	if answer.Refused {
-		return nil, busyError{resp}
+		return nil, busyError{resp, body}
 	}
 	return resp, nil
 }
 
-// busyError is a refusal that a pacer waits out. Its answer can still be read.
-type busyError struct{ answer *http.Response }
+// busyError is a refusal that a pacer waits out, with its answer.
+type busyError struct {
+	answer *http.Response
+	body   []byte
+}
 
 func (e busyError) Error() string { return "the service is busy: " + e.answer.Status }
 func (busyError) NonRetriable()   {}
@@ -100,15 +104,15 @@ func isBusy(status int, code string) bool {
 
 // judge says what an answer means for the pace. The message of a ServerBusy tells the account's limits from others: "Operations
 // per second is over the account limit." (Common REST API error codes). The body of an error can still be read afterwards.
-func judge(resp *http.Response) (pace.Answer, error) {
+func judge(resp *http.Response) (pace.Answer, []byte, error) {
 	x := pace.Answer{Status: resp.StatusCode}
 	if resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests {
-		return x, nil
+		return x, nil, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	_ = resp.Body.Close()
 	if err != nil {
-		return x, err
+		return x, nil, err
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	code, message := parseErrorBody(body)
@@ -119,7 +123,7 @@ func judge(resp *http.Response) (pace.Answer, error) {
 	x.Failed = !x.Refused
 	x.ByAccount = strings.Contains(strings.ToLower(message), "account limit")
 	x.RetryAfter = retryAfter(resp.Header, time.Now())
-	return x, nil
+	return x, body, nil
 }
 
 // retryAfter reads the header in the two forms of RFC 9110 §10.2.3 and the two in milliseconds that azcore knows.

@@ -122,11 +122,11 @@ func TestAnAccountsLimitIsToldByTheMessage(t *testing.T) {
 		}
 		return r
 	}
-	x, err := judge(resp(503, jsonError("ServerBusy", "Operations per second is over the account limit.")))
+	x, _, err := judge(resp(503, jsonError("ServerBusy", "Operations per second is over the account limit.")))
 	if err != nil || !x.Refused || !x.ByAccount {
 		t.Errorf("%+v %v", x, err)
 	}
-	if x, err = judge(resp(503, "not a table service")); err != nil || !x.Refused || x.ByAccount {
+	if x, _, err = judge(resp(503, "not a table service")); err != nil || !x.Refused || x.ByAccount {
 		t.Errorf("%+v %v", x, err)
 	}
 }

@@ -3,6 +3,7 @@ package tablestorage
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -58,25 +59,42 @@ func (c *Client) doCounting(ctx context.Context, r request, tries *attempts) (*r
 		e.Err = ErrReadOnly
 		return nil, e
 	}
-	if err := c.slots.enter(ctx); err != nil {
+	resp, body, ticket, err := c.sendPaced(ctx, r, tries)
+	var unsent notSentError
+	if errors.As(err, &unsent) && !tries.uncertain {
 		e := c.describe(r)
-		e.Err = err
+		e.Err = unsent.error
 		return nil, e
 	}
-	defer c.slots.leave()
-	resp, ticket, err := c.sendPaced(ctx, r, tries)
 	if err != nil {
-		return nil, c.noAnswer(ctx, r, err, tries)
-	}
-	body, err := runtime.Payload(resp)
-	if err != nil {
-		tries.uncertain = true
 		return nil, c.noAnswer(ctx, r, err, tries)
 	}
 	if !slices.Contains(r.want, resp.StatusCode) {
 		return nil, c.refusal(r, resp, body, tries)
 	}
 	return &response{header: resp.Header, body: body, ticket: ticket}, nil
+}
+
+// notSentError is a request that was given up before it was sent.
+type notSentError struct{ error }
+
+func (e notSentError) Unwrap() error { return e.error }
+
+// sendOne sends a request while it has one of the client's slots, and reads the answer whole.
+func (c *Client) sendOne(ctx context.Context, r request, tries *attempts) (*http.Response, []byte, error) {
+	if err := c.slots.enter(ctx); err != nil {
+		return nil, nil, notSentError{err}
+	}
+	defer c.slots.leave()
+	resp, err := c.send(ctx, r, tries)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := runtime.Payload(resp)
+	if err != nil {
+		tries.uncertain = true
+	}
+	return resp, body, err
 }
 
 func (c *Client) send(ctx context.Context, r request, tries *attempts) (*http.Response, error) {
