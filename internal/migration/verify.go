@@ -65,7 +65,7 @@ func (r *run) sealedComparison(v *verification, m *tableMove) *comparison {
 	c.onPair = func(ctx context.Context, x pair) error {
 		defer r.progress.Advance(1)
 		if x.proven() {
-			v.sealed(x)
+			v.sealed()
 			return nil
 		}
 		for _, y := range []struct {
@@ -126,7 +126,7 @@ func (v *verification) comparison(m *tableMove, p Progress) *comparison {
 }
 
 // sealed counts a pair that was compared before and not written since.
-func (v *verification) sealed(x pair) {
+func (v *verification) sealed() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.out.Equal++

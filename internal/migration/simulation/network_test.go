@@ -35,6 +35,7 @@ type call struct {
 	born  time.Time
 	reply chan reply
 	gone  bool // nobody waits for the answer any more
+	last  bool // it is carried out when everything else is over
 }
 
 type reply struct {

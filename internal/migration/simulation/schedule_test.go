@@ -16,6 +16,7 @@ func (w *world) act(calls []*call) {
 		case c.gone && c.op.query.Has("tables") && now.Sub(c.born) >= dropAtMost:
 			w.net.handle(c, lost)
 			return
+		case c.gone && c.last:
 		case c.gone:
 			dangling = append(dangling, c)
 		case c.from.isWriter() && now.Sub(c.born) >= atMost:
@@ -77,6 +78,7 @@ func (w *world) disturb(c *call) {
 		if mayBeLate(c.op) {
 			fates = append(fates, late, late)
 		}
+		c.last = w.dice.IntN(2) == 0
 		w.net.handle(c, pick(w.dice, fates))
 	}
 }

@@ -107,7 +107,13 @@ var disturbances = map[string]func(*world, *call){
 		}
 		w.killMover(c.from)
 	},
+	"killed, and carried out when all is over": func(w *world, c *call) {
+		c.last = true
+		w.net.handle(c, late)
+		w.killMover(c.from)
+	},
 	"held back while a rival takes over": func(w *world, c *call) {
+		w.net.note("is held back", &call{from: c.from})
 		c.from.held = time.Now().Add(time.Minute)
 		w.startMover()
 	},
@@ -115,6 +121,8 @@ var disturbances = map[string]func(*world, *call){
 
 // small are worlds that are small enough to try everything.
 var small = []schedule{
+	// One row, which the tenant deletes after the switch: whatever is late then brings it back, if it can.
+	{seed: 4, from: "pool2", to: "own", entities: 1, writers: 1, actions: 12, workers: 1, script: []job{migrateJob}},
 	{seed: 1, from: "pool", to: "own", entities: 3, writers: 1, actions: 6, workers: 1, script: []job{migrateJob, purgeJob}},
 	{seed: 2, from: "own", to: "far", entities: 2, writers: 1, actions: 6, workers: 2, script: []job{migrateJob, purgeJob}},
 	{seed: 3, from: "far", to: "pool2", entities: 2, writers: 1, actions: 4, workers: 2, script: []job{cutJob, abortJob, migrateJob}, cut: 9 * time.Second},
