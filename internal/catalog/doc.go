@@ -15,6 +15,8 @@
 //	work|MIGRATION          chunk|LOGICAL|000000      checkpoint of one key range of a migration
 //	work|MIGRATION          step|0000000001           one step of a migration's log
 //	work|MIGRATION          control|NAME              a word of the operator to the mover; control|tuning is the pace
+//	work|evacuation|NAME    head                      one evacuation: guard of its list, replaced by whoever begins, releases or ends a move
+//	work|evacuation|NAME    move|TENANT               one tenant of it
 //
 // The columns beside the keys (JSON is text of at most 32,768 UTF-16 code units; a column that may be empty is absent then):
 //
@@ -30,6 +32,9 @@
 //	step       Kind, Name, Detail Strings · Time DateTime
 //	control    Text String
 //	tuning     Rate, Changes Int64 · Workers Int32 · Paused Boolean
+//	evacuation State, Reason?, Detail? (JSON) Strings · Created, Ended? DateTime
+//	move       ToModel, Account?, Sources (JSON), Targets (JSON), State, LeaseOwner?, Detail? (JSON) Strings · Number Int32 ·
+//	           Released Boolean · Attempts, LeaseEpoch Int64 · LeaseExpires?, NotBefore?, Started?, Ended? DateTime
 //
 // A row with a greater Schema was written by a newer version and is refused (ErrNewerSchema), never guessed at.
 package catalog

@@ -21,6 +21,7 @@ const (
 	exitIncomplete     = 4
 	exitTemporary      = 5
 	exitFreezeViolated = 6
+	exitLimit          = 8
 	exitNothingToDo    = 9
 	exitInterrupted    = 130
 )
@@ -43,6 +44,12 @@ type freezeViolatedError struct{ err error }
 func (e *freezeViolatedError) Error() string { return e.err.Error() }
 func (e *freezeViolatedError) Unwrap() error { return e.err }
 
+// limitError is a command that stopped because a limit was reached: as many moves failed as were allowed to.
+type limitError struct{ err error }
+
+func (e *limitError) Error() string { return e.err.Error() }
+func (e *limitError) Unwrap() error { return e.err }
+
 // exitCode returns the exit status of a command that ended with err. The first rule that holds decides.
 func exitCode(err error) int {
 	switch {
@@ -59,6 +66,8 @@ func exitCode(err error) int {
 		return exitDifferences
 	case as[*freezeViolatedError](err), as[*migration.StragglersError](err):
 		return exitFreezeViolated
+	case as[*limitError](err):
+		return exitLimit
 	case isTemporary(err):
 		return exitTemporary
 	case as[*incompleteError](err), as[*ingest.IncompleteError](err), errors.Is(err, migration.ErrLeaseLost):

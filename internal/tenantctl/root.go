@@ -49,6 +49,7 @@ EXIT STATUS
   4    incomplete; the same command finishes it
   5    the service is unreachable or busy; try again later
   6    something was written to a tenant whose writes were held
+  8    stopped, because as many moves failed as were allowed to
   9    nothing to do
   130  interrupted at a safe point`
 
@@ -91,6 +92,9 @@ func newRootCommand(env *environment) *cobra.Command {
 	root.PersistentFlags().BoolVar(&env.json, "json", env.json, "write JSON: the result on standard output, progress as one object a line on standard error")
 	root.AddCommand(newImportCommand(env), newTenantsCommand(env), newPlanCommand(env), newMigrateCommand(env), newReleaseCommand(env), newTuneCommand(env), newVerifyCommand(env),
 		newStatusCommand(env), newPurgeCommand(env), newAbortCommand(env), newArchiveCommand(env), newRestoreCommand(env), newSASCommand(env), newValetCommand(env), newVersionCommand(env))
+	root.AddCommand(newImportCommand(env), newTenantsCommand(env), newPlanCommand(env), newMigrateCommand(env), newEvacuateCommand(env), newWorkCommand(env),
+		newReleaseCommand(env), newTuneCommand(env), newVerifyCommand(env), newStatusCommand(env), newPurgeCommand(env), newAbortCommand(env),
+		newArchiveCommand(env), newRestoreCommand(env), newSASCommand(env), newVersionCommand(env))
 	for _, cmd := range append(root.Commands(), root) {
 		markUsageErrors(cmd)
 	}
