@@ -32,6 +32,8 @@ type Account struct {
 	// Key is the decoded account key. New fills an empty one: with DevKey for DevAccount, else with a generated
 	// key that is kept in Options.Dir.
 	Key []byte
+	// SecondKey signs as well as Key does, as the two keys of an account in Azure; empty for none.
+	SecondKey []byte
 }
 
 // String returns the name alone.

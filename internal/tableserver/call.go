@@ -175,12 +175,18 @@ func (s *Server) accountOfHost(host string) (name string, secondary, found bool)
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	label, _, dotted := strings.Cut(host, ".")
-	if !dotted || net.ParseIP(host) != nil {
+	label, domain, dotted := strings.Cut(host, ".")
+	if !dotted || s.pathStyle || net.ParseIP(host) != nil {
 		return "", false, false
 	}
 	name, secondary = strings.CutSuffix(label, secondarySuffix)
-	return name, secondary, s.known[name]
+	// Any name may be an account, but a server in a container has names with dots of its own.
+	return name, secondary, s.known[name] || s.serves(name) && strings.HasPrefix(domain, "table.")
+}
+
+// serves says whether there is an account of this name.
+func (s *Server) serves(account string) bool {
+	return s.known[account] || s.anyAccount && accountName.MatchString(account)
 }
 
 const secondarySuffix = "-secondary"

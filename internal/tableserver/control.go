@@ -122,7 +122,7 @@ func readControl(w http.ResponseWriter, r *http.Request, into any) error {
 // account is the account that the path names.
 func (c *controller) account(r *http.Request) (string, error) {
 	name := r.PathValue("name")
-	if !c.s.known[name] {
+	if !c.s.serves(name) {
 		return "", &badControl{http.StatusNotFound, fmt.Errorf("there is no account %q", name)}
 	}
 	return name, nil

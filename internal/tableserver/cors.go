@@ -15,7 +15,7 @@ var (
 
 // corsRules returns the rules of the account, which anybody may ask for by a preflight.
 func (c *call) corsRules() ([]corsRule, error) {
-	if !c.s.known[c.account] {
+	if !c.s.serves(c.account) {
 		return nil, nil
 	}
 	stored, err := c.s.store.Properties(c.r.Context(), c.account)

@@ -57,7 +57,7 @@ func (s *Server) seed(ctx context.Context, seed Seed) error {
 	if account == "" {
 		account = s.accounts[0].Name
 	}
-	if !s.known[account] {
+	if !s.serves(account) {
 		return fmt.Errorf("seed %s: there is no account %s", seed.File, account)
 	}
 	switch _, err := s.store.Table(ctx, account, seed.Table); {

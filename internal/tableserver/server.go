@@ -24,6 +24,10 @@ type Options struct {
 	// Accounts are the accounts to answer for, besides those of the folder that it has keys for; none at all means
 	// DevAccount.
 	Accounts []Account
+	// AnyAccount answers for every further account name that somebody uses, with the published DevKey as its key.
+	AnyAccount bool
+	// PathStyle takes the account from the path alone, never from the host.
+	PathStyle bool
 	// HTTPS makes Serve speak HTTPS; nil is HTTP.
 	HTTPS *HTTPS
 	// Entra says which bearer tokens count and what for; nil refuses them.
@@ -41,12 +45,13 @@ type Options struct {
 
 // Server answers the Azure Table protocol. It is safe for concurrent use.
 type Server struct {
-	accounts []Account
-	known    map[string]bool // names of accounts
-	store    *store.Store
-	auth     *auth.Authenticator
-	tls      *tls.Config // nil for HTTP
-	caFile   string      // of a generated certificate
+	accounts              []Account
+	known                 map[string]bool // names of accounts
+	anyAccount, pathStyle bool
+	store                 *store.Store
+	auth                  *auth.Authenticator
+	tls                   *tls.Config // nil for HTTP
+	caFile                string      // of a generated certificate
 	// localOnly says why the server must not listen beyond this machine; nil when it may.
 	localOnly error
 	handler   http.Handler
@@ -82,7 +87,7 @@ func New(o Options) (*Server, error) {
 	if localOnly != nil {
 		log.Warn("anybody on this machine has access", slog.String("because", localOnly.Error()))
 	}
-	s := &Server{log: log, known: make(map[string]bool), localOnly: localOnly, instruments: o.Testing.start()}
+	s := &Server{log: log, known: make(map[string]bool), anyAccount: o.AnyAccount, pathStyle: o.PathStyle, localOnly: localOnly, instruments: o.Testing.start()}
 	st, err := store.Open(store.Options{Dir: o.Dir, Logger: log})
 	if err != nil {
 		return nil, err
@@ -98,6 +103,9 @@ func New(o Options) (*Server, error) {
 	}
 	s.accounts = accounts
 	for _, name := range keyless {
+		if o.AnyAccount {
+			break // each has a key again
+		}
 		log.Warn("an account of the data folder is not served: its key was given to an earlier process; give it again",
 			slog.String("account", name))
 	}
@@ -107,9 +115,17 @@ func New(o Options) (*Server, error) {
 	signers := make([]auth.Account, len(s.accounts))
 	for i, a := range s.accounts {
 		s.known[a.Name] = true
-		signers[i] = auth.Account{Name: a.Name, Key: auth.NewKey(a.Key)}
+		signers[i] = auth.Account{Name: a.Name, Key: auth.NewKey(a.Key).Or(auth.NewKey(a.SecondKey))}
 	}
-	s.auth = auth.New(auth.Config{Accounts: signers, Policies: policies{st, s.delayed}, Clock: time.Now, Entra: o.Entra,
+	var anyKey *auth.Key
+	if o.AnyAccount {
+		key, err := auth.ParseKey(DevKey)
+		if err != nil {
+			return nil, errors.Join(err, st.Close())
+		}
+		anyKey = &key
+	}
+	s.auth = auth.New(auth.Config{Accounts: signers, AnyAccount: anyKey, Policies: policies{st, s.delayed}, Clock: time.Now, Entra: o.Entra,
 		SkipAuthentication: o.SkipAuthentication})
 	for _, seed := range o.Testing.Seeds {
 		if err := s.seed(context.Background(), seed); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 
@@ -24,6 +25,9 @@ type options struct {
 	Accounts               []string
 	PrintConnectionStrings bool
 	AllowRemoteHTTP        bool
+	AnyAccount             bool
+	PathStyle              bool
+	Azurite                azuriteOptions
 	Access                 accessOptions
 	Testing                testingOptions
 }
@@ -86,11 +90,15 @@ func newCommand() *cobra.Command {
 	f.BoolVar(&o.InMemory, "in-memory", false, "keep the data in memory; it is gone when the server stops")
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:10002", "`address` to listen on; port 0 picks a free one")
 	f.StringArrayVar(&o.Accounts, "account", nil, "`NAME[:BASE64KEY]` of an account, repeated for more; without a key one is\n"+
-		"generated and kept in the data folder (default "+tableserver.DevAccount+" with its published key)")
+		"generated and kept in the data folder (default those of "+azuriteAccounts+" in the environment,\n"+
+		"else "+tableserver.DevAccount+" with its published key)")
+	f.BoolVar(&o.AnyAccount, "any-account", false, "answer for every account name, with the published key of "+tableserver.DevAccount)
+	f.BoolVar(&o.PathStyle, "path-style", false, "take the account from the path alone, never from the host's name")
 	f.BoolVar(&o.PrintConnectionStrings, "print-connection-strings", false, "print each account's connection string, which holds its key")
 	f.BoolVar(&o.AllowRemoteHTTP, "allow-remote-http", false, "listen beyond this machine although http shows everything to the network")
 	o.Access.addFlags(f)
 	o.Testing.addFlags(f)
+	o.Azurite.addFlags(f)
 	return cmd
 }
 
@@ -103,7 +111,7 @@ func (o options) check() (tableserver.Options, error) {
 	case !o.InMemory && o.Data == "":
 		return config, usagef("nowhere to keep the data: give --data DIR, or --in-memory to lose it at the end")
 	}
-	config.Dir, config.InMemory = o.Data, o.InMemory
+	config.Dir, config.InMemory, config.AnyAccount, config.PathStyle = o.Data, o.InMemory, o.AnyAccount, o.PathStyle
 	for _, text := range o.Accounts {
 		name, encoded, hasKey := strings.Cut(text, ":")
 		key, err := base64.StdEncoding.DecodeString(encoded)
@@ -111,6 +119,12 @@ func (o options) check() (tableserver.Options, error) {
 			return config, usagef("--account %s: the key is not base64: give NAME:BASE64KEY, or NAME for a generated key", name)
 		}
 		config.Accounts = append(config.Accounts, tableserver.Account{Name: name, Key: key})
+	}
+	if text := os.Getenv(azuriteAccounts); text != "" && len(o.Accounts) == 0 {
+		var err error
+		if config.Accounts, err = parseAzuriteAccounts(text); err != nil {
+			return config, &usageError{err}
+		}
 	}
 	if err := tableserver.CheckAccounts(config.Accounts); err != nil {
 		return config, &usageError{err}
@@ -122,11 +136,20 @@ func (o options) check() (tableserver.Options, error) {
 
 // run serves until ctx ends.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
+	if err := o.Azurite.apply(&o); err != nil {
+		return err
+	}
 	config, err := o.check()
 	if err != nil {
 		return err
 	}
-	config.Logger = slog.New(slog.NewTextHandler(stderr, nil))
+	log, closeLog, err := o.openLog(stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeLog()) }()
+	config.Logger = log
+	o.Azurite.warn(log, o.Data)
 	accessLog, err := o.Testing.openLog(stderr)
 	if err != nil {
 		return err
@@ -151,6 +174,18 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 		return errors.Join(fmt.Errorf("print the address: %w", err), l.Close())
 	}
 	return server.Serve(ctx, l)
+}
+
+// openLog opens the log of the server itself: standard error, or the file of --debug.
+func (o options) openLog(stderr io.Writer) (log *slog.Logger, closeLog func() error, err error) {
+	if o.Azurite.Debug == "" {
+		return slog.New(slog.NewTextHandler(stderr, nil)), func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(o.Azurite.Debug, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, usagef("--debug: %w", err)
+	}
+	return slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug})), f.Close, nil
 }
 
 // listen opens the address. Without https only this machine may reach it, unless the flag says otherwise; and never

@@ -60,7 +60,13 @@ var (
 // start runs the command until it has printed a line for each of n accounts.
 func start(t *testing.T, n int, args ...string) *process {
 	t.Helper()
-	cmd, stderr := command(t.Context(), append([]string{"--listen", "127.0.0.1:0"}, args...)...)
+	return startCommand(t, n, append([]string{"--listen", "127.0.0.1:0"}, args...)...)
+}
+
+// startCommand is start where the arguments say where to listen.
+func startCommand(t *testing.T, n int, args ...string) *process {
+	t.Helper()
+	cmd, stderr := command(t.Context(), args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -278,6 +284,10 @@ func TestWrongFlagsNameTheWayOut(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	short := filepath.Join(t.TempDir(), "short")
+	if err := os.WriteFile(short, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cases := []struct {
 		name, text string
 		code       int
@@ -298,6 +308,12 @@ func TestWrongFlagsNameTheWayOut(t *testing.T) {
 		{"fault without effect", "does nothing", exitUsage, []string{"--in-memory", "--fault", "operation=read"}},
 		{"bad fields", "give own or azure", exitUsage, []string{"--in-memory", "--access-log-fields", "mine"}},
 		{"bad delay", "up to 1h", exitUsage, []string{"--in-memory", "--policy-delay", "2h"}},
+		{"seed without file", "TABLE=FILE", exitUsage, []string{"--in-memory", "--seed", "Orders"}},
+		{"seed of no form", ".ndjson", exitUsage, []string{"--in-memory", "--seed", "Orders=" + file}},
+		{"seed is not there", "no such file", exitFailure, []string{"--in-memory", "--listen", "127.0.0.1:0", "--seed", "Orders=none.csv"}},
+		{"no control token", "no such file", exitUsage, []string{"--in-memory", "--control-token-file", file + "x"}},
+		{"empty control token", "is empty", exitUsage, []string{"--in-memory", "--control-token-file", file}},
+		{"short control token", "at least 16", exitUsage, []string{"--in-memory", "--control-token-file", short}},
 		{"log in no folder", "open the access log", exitFailure, []string{"--in-memory", "--access-log", filepath.Join(file, "log")}},
 		{"data is a file", file, exitFailure, []string{"--data", file, "--listen", "127.0.0.1:0"}},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type Policies interface {
 type Config struct {
 	Accounts []Account
 	Policies Policies
+	// AnyAccount is the key of every account that Accounts does not name; nil: those do not exist.
+	AnyAccount *Key
 	// Clock is the time against which skew, start and expiry are measured.
 	Clock func() time.Time
 	// Entra says which bearer tokens count; nil refuses them all, and every user delegation SAS with them.
@@ -38,6 +41,7 @@ type Config struct {
 // Authenticator checks credentials. It is safe for concurrent use.
 type Authenticator struct {
 	keys     map[string]Key
+	anyKey   *Key
 	policies Policies
 	clock    func() time.Time
 	entra    *Entra
@@ -46,13 +50,27 @@ type Authenticator struct {
 
 // New returns an Authenticator.
 func New(c Config) *Authenticator {
-	a := &Authenticator{keys: make(map[string]Key, len(c.Accounts)), policies: c.Policies, clock: c.Clock, entra: c.Entra,
+	a := &Authenticator{keys: make(map[string]Key, len(c.Accounts)), anyKey: c.AnyAccount, policies: c.Policies, clock: c.Clock, entra: c.Entra,
 		open: c.SkipAuthentication}
 	for _, account := range c.Accounts {
 		a.keys[account.Name] = account.Key
 	}
 	return a
 }
+
+// key returns the key of an account that exists.
+func (a *Authenticator) key(account string) (Key, bool) {
+	if k, ok := a.keys[account]; ok {
+		return k, true
+	}
+	if a.anyKey == nil || !accountForm.MatchString(account) {
+		return Key{}, false
+	}
+	return *a.anyKey, true
+}
+
+// accountForm is the form of the names of storage accounts.
+var accountForm = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 
 // Authenticate finds out what a request to an account may do. account is the name without "-secondary" that the
 // caller took from the host or path; r is the request as it came: method, RequestURI and headers are signed. A
@@ -61,7 +79,7 @@ func (a *Authenticator) Authenticate(r *http.Request, account string) (*Grant, e
 	if a.open {
 		return a.letIn(r, account)
 	}
-	key, known := a.keys[account]
+	key, known := a.key(account)
 	header := r.Header.Get("Authorization")
 	sas, err := parseSAS(r.URL.RawQuery)
 	switch {
@@ -94,7 +112,7 @@ func (a *Authenticator) Authenticate(r *http.Request, account string) (*Grant, e
 // letIn is what stands in the place of every check when the operator has turned them off. It holds for this machine
 // only, whatever the server listens on.
 func (a *Authenticator) letIn(r *http.Request, account string) (*Grant, error) {
-	if _, known := a.keys[account]; !known {
+	if _, known := a.key(account); !known {
 		return nil, authenticationFailed("The account does not exist here.")
 	}
 	if !fromThisMachine(r) {

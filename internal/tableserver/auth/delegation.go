@@ -57,7 +57,8 @@ func (a *Authenticator) DelegationKey(g *Grant, asked DelegationKeyRequest, vers
 	}
 	k := DelegationKey{ObjectID: g.principal.ObjectID, TenantID: g.principal.TenantID, Start: start.Format(delegationTime),
 		Expiry: expiry.Format(delegationTime), Service: delegationService, Version: version, DelegatedTenant: strings.ToLower(asked.DelegatedTenant)}
-	k.value = k.derive(g.account, a.keys[g.account])
+	key, _ := a.key(g.account) // there is a grant, so there is the account
+	k.value = k.derive(g.account, key)
 	return k, nil
 }
 

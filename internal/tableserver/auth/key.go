@@ -22,13 +22,19 @@ type Account struct {
 	Key  Key
 }
 
-// Key is the secret of an account. It prints as REDACTED in every format.
-type Key struct{ secret string }
+// Key is the secret of an account, or both of its secrets, of which either signs. It prints as REDACTED in every format.
+type Key struct{ secret, second string }
 
 const redacted = "REDACTED"
 
 // NewKey returns a key of the decoded bytes.
-func NewKey(secret []byte) Key { return Key{string(secret)} }
+func NewKey(secret []byte) Key { return Key{secret: string(secret)} }
+
+// Or returns a key that takes the signatures of both, and signs as k. An empty other changes nothing.
+func (k Key) Or(other Key) Key {
+	k.second = other.secret
+	return k
+}
 
 // ParseKey decodes the base64 form of a key. The error does not show it.
 func ParseKey(text string) (Key, error) {
@@ -61,5 +67,8 @@ func (k Key) mac(text string) []byte {
 // verifies says whether sig signs the text. Texts are compared, not decoded bytes: base64 has more than one spelling
 // of the same bytes. The time does not depend on where they differ.
 func (k Key) verifies(sig, text string) bool {
-	return subtle.ConstantTimeCompare([]byte(sig), []byte(k.signature(text))) == 1
+	if subtle.ConstantTimeCompare([]byte(sig), []byte(k.signature(text))) == 1 {
+		return true
+	}
+	return k.second != "" && Key{secret: k.second}.verifies(sig, text)
 }
