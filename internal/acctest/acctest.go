@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/control"
 )
 
 // DefaultAccount is the account that a server has if none are named.
@@ -17,7 +19,9 @@ const DefaultAccount = "devstoreaccount1"
 type Server struct {
 	Endpoint string            // http://127.0.0.1:PORT, without an account
 	Accounts map[string]string // account name to its key, base64
-	wraps    *wraps            // nil where the server is another process
+	// Control injects faults, throttles, resets and copies accounts while the server runs; nil for Azurite.
+	Control *control.Client
+	wraps   *wraps // nil where the server is another process
 }
 
 // ConnectionString returns the connection string of an account of the server.

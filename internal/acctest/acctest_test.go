@@ -1,12 +1,17 @@
 package acctest_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/acctest"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
@@ -85,5 +90,24 @@ func TestTerraformRunsWithAConfigurationOfOurOwn(t *testing.T) {
 	cmd.Env = cli.Env
 	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "does/not/exist") {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestControlSteersTheRunningServer(t *testing.T) {
+	server := acctest.StartServer(t)
+	client, err := aztables.NewServiceClientFromConnectionString(server.ConnectionString(acctest.DefaultAccount),
+		&aztables.ClientOptions{ClientOptions: policy.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Control.SetFaults(t.Context(), 0, "operation=CreateTable,at=after,status=500,count=1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CreateTable(t.Context(), "Orders", nil); err == nil {
+		t.Error("no fault was injected")
+	}
+	var failure *azcore.ResponseError
+	if _, err := client.CreateTable(t.Context(), "Orders", nil); !errors.As(err, &failure) || failure.ErrorCode != "TableAlreadyExists" {
+		t.Errorf("the table that was made before the fault: %v", err)
 	}
 }

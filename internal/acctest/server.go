@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver"
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/control"
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tableserver/throttle"
 )
 
@@ -16,6 +17,7 @@ func StartServer(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	o, keys := collect(opts)
 	config := tableserver.Options{InMemory: true}
+	config.Testing.ControlToken, config.Testing.Metrics = controlToken, true
 	if o.targets != "" {
 		targets, err := throttle.Parse(o.targets)
 		must(t, err, "read the scale targets")
@@ -50,5 +52,9 @@ func StartServer(t testing.TB, opts ...Option) *Server {
 			t.Errorf("close tableserver: %v", err)
 		}
 	})
-	return &Server{Endpoint: "http://" + listener.Addr().String(), Accounts: keys, wraps: w}
+	endpoint := "http://" + listener.Addr().String()
+	return &Server{Endpoint: endpoint, Accounts: keys, Control: control.NewClient(endpoint, controlToken), wraps: w}
 }
+
+// controlToken opens servers that live as long as a test, on this machine.
+const controlToken = "the control token of every test"

@@ -21,7 +21,7 @@ type Partition struct{ Account, Table, PartitionKey string }
 // at the cost of one atomic load. It is safe for concurrent use.
 //
 // Every account and partition has a balance of entities, which grows with time up to one second's worth. What comes
-// while the balance is positive is let in and taken from it, so that a batch of 100 is let in by a balance of 1 and
+// while the balance is 1 or more is let in and taken from it, so that a batch of 100 is let in by a balance of 1 and
 // then owes 99: over time no more than the target comes through, and no batch is too large to ever come through.
 type Limiter struct {
 	now     func() time.Time
@@ -78,7 +78,7 @@ func (l *Limiter) Account(account string, n int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.account(account)
-	if b != nil && b.entities <= 0 {
+	if b.busy() {
 		return ErrAccountBusy
 	}
 	b.take(n)
@@ -96,15 +96,21 @@ func (l *Limiter) Take(p Partition, n int) error {
 	defer l.mu.Unlock()
 	account, partition := l.account(p.Account), l.partition(p)
 	switch {
-	case account != nil && account.entities <= 0:
+	case account.busy():
 		return ErrAccountBusy
-	case partition != nil && partition.entities <= 0:
+	case partition.busy():
 		return ErrPartitionBusy
 	}
 	account.take(n)
 	partition.take(n)
 	return nil
 }
+
+// rounding is what adding up small times may lose of an entity.
+const rounding = 1e-6
+
+// busy says whether nothing more may come now; never so without a limit.
+func (b *balance) busy() bool { return b != nil && b.entities < 1-rounding }
 
 // take counts n entities; a nil balance is without limit.
 func (b *balance) take(n int) {
