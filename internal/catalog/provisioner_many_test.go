@@ -10,10 +10,10 @@ import (
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/tenancy"
 )
 
-func specs(n int, model string) []catalog.TenantSpec {
+func specs(n int) []catalog.TenantSpec {
 	all := make([]catalog.TenantSpec, n)
 	for i := range all {
-		all[i] = catalog.TenantSpec{ID: fmt.Sprintf("t%04d", i), Model: model, Labels: map[string]string{"n": fmt.Sprint(i)}}
+		all[i] = catalog.TenantSpec{ID: fmt.Sprintf("t%04d", i), Model: "pool", Labels: map[string]string{"n": fmt.Sprint(i)}}
 	}
 	return all
 }
@@ -21,7 +21,7 @@ func specs(n int, model string) []catalog.TenantSpec {
 func TestAThousandTenantsAreCreatedInEntityGroupTransactions(t *testing.T) {
 	w := newWorld(t).declare(pool())
 	w.wire.set(nil, nil)
-	for i, c := range w.p.CreateMany(t.Context(), specs(1000, "pool")) {
+	for i, c := range w.p.CreateMany(t.Context(), specs(1000)) {
 		if c.Err != nil || c.Tenant.ID != fmt.Sprintf("t%04d", i) || c.Tenant.State != tenancy.Active || c.Tenant.Epoch != 2 {
 			t.Fatalf("tenant %d: %+v, %v", i, c.Tenant, c.Err)
 		}
@@ -37,7 +37,7 @@ func TestAThousandTenantsAreCreatedInEntityGroupTransactions(t *testing.T) {
 
 func TestTenantsCreatedTogetherAreAsIfCreatedOneByOne(t *testing.T) {
 	one, many := newWorld(t).declare(pool(), ownTable()), newWorld(t).declare(pool(), ownTable())
-	all := append(specs(12, "pool"), catalog.TenantSpec{ID: "own-1", Model: "own-table"}, catalog.TenantSpec{ID: "own-2", Model: "own-table"})
+	all := append(specs(12), catalog.TenantSpec{ID: "own-1", Model: "own-table"}, catalog.TenantSpec{ID: "own-2", Model: "own-table"})
 	for _, s := range all {
 		one.create(s)
 	}
@@ -53,7 +53,7 @@ func TestTenantsCreatedTogetherAreAsIfCreatedOneByOne(t *testing.T) {
 		t.Error("dedicated tables are missing")
 	}
 	// A record that came of a transaction can be written like one that was read.
-	rec := many.p.CreateMany(t.Context(), specs(2, "pool"))[1].Tenant
+	rec := many.p.CreateMany(t.Context(), specs(2))[1].Tenant
 	rec.State = tenancy.Frozen
 	if rec, err := many.catalog.UpdateTenant(t.Context(), rec); err != nil || rec.Epoch != 3 {
 		t.Errorf("written again: %+v, %v", rec, err)
@@ -108,7 +108,7 @@ func TestKilledCreationOfManyIsFinishedByTheSameCall(t *testing.T) {
 	for n, killed := 1, true; killed; n++ {
 		for _, done := range []bool{false, true} {
 			w := newWorld(t).declare(pool(), ownTable())
-			all := append(specs(5, "pool"), catalog.TenantSpec{ID: "own", Model: "own-table"})
+			all := append(specs(5), catalog.TenantSpec{ID: "own", Model: "own-table"})
 			victim := w.operator(t)
 			ctx, cancel := victim.killAt(n, done)
 			killed = false
@@ -130,7 +130,7 @@ func TestKilledCreationOfManyIsFinishedByTheSameCall(t *testing.T) {
 
 func TestTwoOperatorsWhoCreateTheSameTenantsBothSucceed(t *testing.T) {
 	w := newWorld(t).declare(pool())
-	all := specs(20, "pool")
+	all := specs(20)
 	answers := make(chan []catalog.Created, 2)
 	for range 2 {
 		o := w.operator(t)

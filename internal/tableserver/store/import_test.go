@@ -10,8 +10,8 @@ import (
 	"github.com/aztenancy/terraform-provider-aztenancy/internal/edm"
 )
 
-func entity(pk, rk, text string) *edm.Entity {
-	e := &edm.Entity{PartitionKey: pk, RowKey: rk}
+func entity(rk, text string) *edm.Entity {
+	e := &edm.Entity{PartitionKey: "p", RowKey: rk}
 	e.Set("text", edm.StringValue(text))
 	return e
 }
@@ -25,7 +25,7 @@ func importable(t *testing.T) (*Store, Table, string) {
 	ok(t, s.CreateTable(t.Context(), "home", "Orders"))
 	old, err := s.Table(t.Context(), "home", "Orders")
 	ok(t, err)
-	_, err = s.Apply(t.Context(), old, []Operation{{Kind: Insert, Entity: entity("p", "old", "")}})
+	_, err = s.Apply(t.Context(), old, []Operation{{Kind: Insert, Entity: entity("old", "")}})
 	ok(t, err)
 	return s, old, dir
 }
@@ -47,12 +47,12 @@ func TestImportIsUnseenUntilItReplacesAll(t *testing.T) {
 	stamp := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	const n = 200 // 12 MB: several batches
 	for i := range n {
-		e := entity("p", fmt.Sprintf("%04d", i), big)
+		e := entity(fmt.Sprintf("%04d", i), big)
 		e.Timestamp = stamp
 		ok(t, im.Put(e))
 	}
 	for _, rk := range []string{"0000", "0199"} { // the first batch is gone, the last is not
-		if err := im.Put(entity("p", rk, "")); !errors.Is(err, ErrExists) {
+		if err := im.Put(entity(rk, "")); !errors.Is(err, ErrExists) {
 			t.Errorf("%s a second time: %v", rk, err)
 		}
 	}
@@ -63,7 +63,7 @@ func TestImportIsUnseenUntilItReplacesAll(t *testing.T) {
 		t.Errorf("before the end: %v", err)
 	}
 	ok(t, im.Replace([]byte("properties")))
-	if _, err := s.Apply(ctx, old, []Operation{{Kind: Insert, Entity: entity("p", "late", "")}}); !errors.Is(err, ErrTableNotFound) {
+	if _, err := s.Apply(ctx, old, []Operation{{Kind: Insert, Entity: entity("late", "")}}); !errors.Is(err, ErrTableNotFound) {
 		t.Errorf("a write into the replaced table: %v", err)
 	}
 	ok(t, s.Close())
@@ -79,7 +79,7 @@ func TestImportIsUnseenUntilItReplacesAll(t *testing.T) {
 	if !e.Timestamp.Equal(stamp) || e.ETag != edm.ETagOf(stamp) {
 		t.Errorf("Timestamp %v, ETag %s; imported with %v", e.Timestamp, e.ETag, stamp)
 	}
-	stored, err := s.Apply(ctx, now, []Operation{{Kind: Insert, Entity: entity("p", "new", "")}})
+	stored, err := s.Apply(ctx, now, []Operation{{Kind: Insert, Entity: entity("new", "")}})
 	ok(t, err)
 	if !stored[0].Timestamp.After(stamp) {
 		t.Errorf("a new write has the Timestamp %v, not after the imported %v", stored[0].Timestamp, stamp)
@@ -99,7 +99,7 @@ func TestImportAddsNothingWhereATableIsThere(t *testing.T) {
 	ok(t, err)
 	ok(t, im.CreateTable("New", nil))
 	ok(t, im.CreateTable("ORDERS", nil))
-	ok(t, im.Put(entity("p", "r", "")))
+	ok(t, im.Put(entity("r", "")))
 	if err := im.Add(); !errors.Is(err, ErrTableExists) {
 		t.Errorf("got %v", err)
 	}
