@@ -90,11 +90,25 @@ func newRootCommand(env *environment) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&env.configFile, "config", "", "accounts as in the provider block, HCL or JSON `FILE`")
 	root.PersistentFlags().BoolVar(&env.json, "json", env.json, "write JSON: the result on standard output, progress as one object a line on standard error")
-	root.AddCommand(newImportCommand(env), newTenantsCommand(env), newPlanCommand(env), newMigrateCommand(env), newReleaseCommand(env), newTuneCommand(env), newVerifyCommand(env),
-		newStatusCommand(env), newPurgeCommand(env), newAbortCommand(env), newArchiveCommand(env), newRestoreCommand(env), newSASCommand(env), newValetCommand(env), newVersionCommand(env))
-	root.AddCommand(newImportCommand(env), newTenantsCommand(env), newPlanCommand(env), newMigrateCommand(env), newEvacuateCommand(env), newWorkCommand(env),
-		newReleaseCommand(env), newTuneCommand(env), newVerifyCommand(env), newStatusCommand(env), newPurgeCommand(env), newAbortCommand(env),
-		newArchiveCommand(env), newRestoreCommand(env), newSASCommand(env), newVersionCommand(env))
+	root.AddCommand(
+		newImportCommand(env),
+		newTenantsCommand(env),
+		newPlanCommand(env),
+		newMigrateCommand(env),
+		newEvacuateCommand(env),
+		newWorkCommand(env),
+		newReleaseCommand(env),
+		newTuneCommand(env),
+		newVerifyCommand(env),
+		newStatusCommand(env),
+		newPurgeCommand(env),
+		newAbortCommand(env),
+		newArchiveCommand(env),
+		newRestoreCommand(env),
+		newSASCommand(env),
+		newValetCommand(env),
+		newVersionCommand(env),
+	)
 	for _, cmd := range append(root.Commands(), root) {
 		markUsageErrors(cmd)
 	}
