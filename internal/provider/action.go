@@ -115,20 +115,3 @@ func (s *session) targetAccount(ctx context.Context, model, account string) stri
 	}
 	return ""
 }
-
-func newPurgeSourceAction() action.Action {
-	return &tenantAction{name: "purge_source", do: purgeSource,
-		description: "Deletes what the tenant's finished moves left at the old place, after it was compared with the target. **There is no way back from that.** " +
-			"That nothing is left is no error."}
-}
-
-func purgeSource(ctx context.Context, s *session, id string) (string, error) {
-	report, err := s.engine(ctx, id).Purge(ctx, id, migration.Options{})
-	switch {
-	case errors.Is(err, migration.ErrNothingToDo):
-		return fmt.Sprintf("nothing is left of tenant %q at an old place", id), nil
-	case err != nil:
-		return "", err
-	}
-	return fmt.Sprintf("the old place of tenant %q is gone: %d entities deleted", id, report.Purged), nil
-}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -11,9 +12,13 @@ import (
 )
 
 // invoke runs an action as Terraform 1.14 does, which is not here.
-func (p *plugin) invoke(name, tenantID string) (printed string, errs []string) {
+func (p *plugin) invoke(name, tenantID string, more ...map[string]any) (printed string, errs []string) {
 	p.t.Helper()
-	config := p.dynamic(p.value(p.schemas.ActionSchemas[name].Schema.ValueType(), map[string]any{"tenant_id": tenantID}))
+	attributes := map[string]any{"tenant_id": tenantID}
+	for _, m := range more {
+		maps.Copy(attributes, m)
+	}
+	config := p.dynamic(p.value(p.schemas.ActionSchemas[name].Schema.ValueType(), attributes))
 	server, ok := p.server.(interface {
 		InvokeAction(context.Context, *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error)
 	})
@@ -48,12 +53,20 @@ func TestActionsVerifyAndPurgeWhatAMoveLeft(t *testing.T) {
 	_, errs = p.invoke("aztenancy_resume_migration", "contoso")
 	mustSay(t, errs, `Tenant "contoso" is not moving`)
 	w.moveOutside("contoso", "own-table", "")
-	for _, c := range []struct{ action, says string }{
-		{"aztenancy_verify_tenant", "are equal: 30 entities"},
-		{"aztenancy_purge_source", "30 entities deleted"},
-		{"aztenancy_purge_source", "nothing is left"},
+	archive := map[string]any{"archive": t.TempDir()}
+	for _, wrong := range []map[string]any{{}, {"no_archive": false}, {"archive": t.TempDir(), "no_archive": true}} {
+		_, errs = p.invoke("aztenancy_purge_source", "contoso", wrong)
+		mustSay(t, errs, "Say whether the old place is archived")
+	}
+	for _, c := range []struct {
+		action, says string
+		config       map[string]any
+	}{
+		{"aztenancy_verify_tenant", "are equal: 30 entities", nil},
+		{"aztenancy_purge_source", "30 entities deleted", archive},
+		{"aztenancy_purge_source", "nothing is left", map[string]any{"no_archive": true}},
 	} {
-		printed, errs := p.invoke(c.action, "contoso")
+		printed, errs := p.invoke(c.action, "contoso", c.config)
 		if len(errs) > 0 || !strings.Contains(printed, c.says) {
 			t.Errorf("%s: %q, %q", c.action, printed, errs)
 		}
@@ -61,8 +74,8 @@ func TestActionsVerifyAndPurgeWhatAMoveLeft(t *testing.T) {
 	if n := w.entities("home", "Orders"); n != 0 {
 		t.Errorf("%d entities at the old place", n)
 	}
-	for _, action := range []string{"aztenancy_verify_tenant", "aztenancy_purge_source", "aztenancy_resume_migration"} {
-		if _, errs := p.invoke(action, "nobody"); len(errs) == 0 {
+	for action, config := range map[string]map[string]any{"aztenancy_verify_tenant": nil, "aztenancy_purge_source": archive, "aztenancy_resume_migration": nil} {
+		if _, errs := p.invoke(action, "nobody", config); len(errs) == 0 {
 			t.Errorf("%s of nobody succeeds", action)
 		}
 	}
