@@ -51,7 +51,7 @@ func newWorkCommand(env *environment) *cobra.Command {
 			return runWork(cmd.Context(), env, args[0], o)
 		},
 	}
-	o.paceOptions.addFlags(cmd.Flags())
+	o.addFlags(cmd.Flags())
 	cmd.Flags().IntVar(&o.Parallel, "parallel", fleet.DefaultParallel, "tenants that this process moves at a time")
 	cmd.Flags().DurationVar(&o.Lease, "lease", fleet.DefaultLeaseTTL, "`TIME` without a sign of life after which another takes over what this process moves")
 	return cmd
