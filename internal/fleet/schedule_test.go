@@ -85,8 +85,28 @@ func (m *fleetModel) mine(w, i int) bool {
 	return ok && m.l.moves[i].State == Moving && m.l.moves[i].Lease.Epoch == epoch
 }
 
-func (m *fleetModel) release(w, i int) {
+// some draws one of the runs that there are, zombies included.
+func (m *fleetModel) some(t *rapid.T) (w, i int) {
+	var runs [][2]int
+	for w := range m.workers {
+		for i := range m.l.moves {
+			if _, ok := m.workers[w][i]; ok {
+				runs = append(runs, [2]int{w, i})
+			}
+		}
+	}
+	if len(runs) == 0 {
+		t.Skip("nobody works")
+	}
+	r := rapid.SampledFrom(runs).Draw(t, "run")
+	return r[0], r[1]
+}
+
+func (m *fleetModel) release(t *rapid.T, w, i int) {
 	if m.mine(w, i) && m.l.mayFreeze(i) == "" {
+		if !m.l.moves[i].Released && m.l.head.State != Running {
+			t.Fatalf("tenant %d was let go to its freeze after the stop", i)
+		}
 		m.l.moves[i].Released, m.frozen[i] = true, true
 	}
 }
@@ -167,13 +187,16 @@ func TestLimitsHoldAndEachTenantIsMovedOnceWhateverWorkersDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newFleetModel(t)
 		worker := func(t *rapid.T) int { return rapid.IntRange(0, len(m.workers)-1).Draw(t, "worker") }
-		tenant := func(t *rapid.T) int { return rapid.IntRange(0, len(m.l.moves)-1).Draw(t, "tenant") }
 		outcomes := []outcome{wasMoved, wasMoved, wasMoved, wasViolated, hasFailed, wasHindered, wasBusy, wasStopped}
 		t.Repeat(map[string]func(*rapid.T){
-			"begin":   func(t *rapid.T) { m.begin(t, worker(t)) },
-			"release": func(t *rapid.T) { m.release(worker(t), tenant(t)) },
+			"begin": func(t *rapid.T) { m.begin(t, worker(t)) },
+			"release": func(t *rapid.T) {
+				w, i := m.some(t)
+				m.release(t, w, i)
+			},
 			"finish": func(t *rapid.T) {
-				m.finish(worker(t), tenant(t), rapid.SampledFrom(outcomes).Draw(t, "outcome"), rapid.IntRange(0, 3).Draw(t, "held") == 0)
+				w, i := m.some(t)
+				m.finish(w, i, rapid.SampledFrom(outcomes).Draw(t, "outcome"), rapid.Bool().Draw(t, "held"))
 			},
 			"kill": func(t *rapid.T) { m.workers[worker(t)] = map[int]int64{} },
 			"time": func(t *rapid.T) { m.pass(time.Duration(rapid.IntRange(1, 40).Draw(t, "seconds")) * time.Second) },
@@ -194,7 +217,7 @@ func (m *fleetModel) drive(t *rapid.T) {
 			}
 			for i := range m.l.moves {
 				if m.mine(w, i) {
-					m.release(w, i)
+					m.release(t, w, i)
 					m.check(t)
 					m.finish(w, i, wasMoved, false)
 				}
