@@ -232,3 +232,36 @@ func (m *fleetModel) drive(t *rapid.T) {
 		}
 	}
 }
+
+// A run that ends with the tenant's writes held, because of something that goes away by itself, keeps its place: nobody else is
+// frozen meanwhile, and it is the first to be begun again.
+func TestATenantThatIsHeldWithoutAWorkerKeepsItsPlaceAndComesFirst(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := list{d: detail{Limits: Limits{PerTable: 2, Frozen: 1, Failures: 3}}}
+	l.head.State = Running
+	for i := range 3 {
+		m := move{}
+		m.TenantID, m.Number, m.State, m.Sources = fmt.Sprint("t", i), i, Waiting, []string{"a/X"}
+		l.moves = append(l.moves, m)
+	}
+	l.begin(0, "w", now, modelTTL)
+	l.begin(1, "w", now, modelTTL)
+	l.moves[0].Released = true
+	l.end(0, wasHindered, result{Held: true, Error: "busy"}, now)
+	if why := l.mayFreeze(1); why == "" {
+		t.Error("a second tenant may be frozen while the first is held")
+	}
+	if i, why := l.next(now); i >= 0 || why == "" {
+		t.Errorf("tenant %d is begun (%q) while two are under way out of the table", i, why)
+	}
+	now = now.Add(retryAfter)
+	l.head.State = Stopped
+	if i, _ := l.next(now); i != 0 {
+		t.Errorf("tenant %d is begun, not the one that is held", i)
+	}
+	l.begin(0, "w", now, modelTTL)
+	l.end(0, wasMoved, result{}, now)
+	if l.head.State = Running; l.mayFreeze(1) != "" {
+		t.Errorf("the place is not given back: %s", l.mayFreeze(1))
+	}
+}

@@ -75,11 +75,11 @@ func (w *world) inPlace() map[string][]string {
 	return out
 }
 
-// wait looks at the evacuation until it is as wanted, and checks at each look that no more tenants are frozen than may be.
-func (w *world) wait(name string, frozen int, what string, wanted func(*fleet.Summary) bool) *fleet.Summary {
+// wait looks at the evacuation "e" until it is as wanted, and checks at each look that no more tenants are frozen than may be.
+func (w *world) wait(frozen int, what string, wanted func(*fleet.Summary) bool) *fleet.Summary {
 	w.t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); ; {
-		s, err := fleet.Directory{Catalog: w.catalog, Accounts: w.accounts}.Status(w.t.Context(), name)
+		s, err := fleet.Directory{Catalog: w.catalog, Accounts: w.accounts}.Status(w.t.Context(), "e")
 		must(w.t, err)
 		tenants, err := w.catalog.Tenants(w.t.Context())
 		must(w.t, err)
@@ -120,7 +120,7 @@ func TestAWorkerThatIsKilledIsReplacedByTheOthers(t *testing.T) {
 		workers = append(workers, w.start("work", "e", "--parallel", "2", "--lease", "3s"))
 	}
 	victim := workers[0]
-	w.wait("e", 1, "all three to work", func(s *fleet.Summary) bool {
+	w.wait(1, "all three to work", func(s *fleet.Summary) bool {
 		var at [3]bool
 		for _, m := range s.Moves {
 			for i, p := range workers {
@@ -132,7 +132,7 @@ func TestAWorkerThatIsKilledIsReplacedByTheOthers(t *testing.T) {
 	must(t, victim.cmd.Process.Kill()) // SIGKILL
 	_ = victim.cmd.Wait()
 	left := map[string]bool{}
-	s := w.wait("e", 1, "a look", func(*fleet.Summary) bool { return true })
+	s := w.wait(1, "a look", func(*fleet.Summary) bool { return true })
 	for _, m := range s.Moves {
 		if m.State == fleet.Moving && victim.owns(m.Worker) {
 			left[m.TenantID] = true
@@ -141,7 +141,7 @@ func TestAWorkerThatIsKilledIsReplacedByTheOthers(t *testing.T) {
 	if len(left) == 0 {
 		t.Fatal("the killed process had nothing under way")
 	}
-	s = w.wait("e", 1, "the end", func(s *fleet.Summary) bool { return s.State != fleet.Running })
+	s = w.wait(1, "the end", func(s *fleet.Summary) bool { return s.State != fleet.Running })
 	if s.State != fleet.Done || s.Moved != 9 || s.Entities != 9*40 {
 		t.Fatalf("the evacuation is %s (%s): %s", s.State, s.Reason, statesOf(s))
 	}
@@ -170,14 +170,14 @@ func TestAnInterruptedEvacuationGoesOnWithTheSameCommand(t *testing.T) {
 	command := []string{"evacuate", "--from", "home/Strikes", "--to", "own-table", "--name", "e", "--parallel", "2"}
 	w.mustRun(exitDone, append(command, "--declare-only")...)
 	p := w.start(command...)
-	w.wait("e", 1, "a tenant to be let go to its freeze", func(s *fleet.Summary) bool { return s.Frozen == 1 })
+	w.wait(1, "a tenant to be let go to its freeze", func(s *fleet.Summary) bool { return s.Frozen == 1 })
 	must(t, p.cmd.Process.Signal(syscall.SIGINT))
 	_ = p.cmd.Wait()
 	if code := p.cmd.ProcessState.ExitCode(); code != exitInterrupted {
 		t.Fatalf("it ended with %d:\n%s", code, &p.stderr)
 	}
 	wants(t, p.stderr.String(), "go on with: tenantctl work e")
-	s := w.wait("e", 0, "a look", func(*fleet.Summary) bool { return true })
+	s := w.wait(0, "a look", func(*fleet.Summary) bool { return true })
 	if s.State != fleet.Running || s.Moving != 0 || s.Failed != 0 || s.Moved == 0 || s.Waiting == 0 {
 		t.Fatalf("after the interruption: %s, %s", s.State, statesOf(s))
 	}
