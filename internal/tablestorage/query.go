@@ -96,6 +96,7 @@ func (t *Table) readAhead(ctx context.Context, q Query, at position) <-chan page
 func (t *Table) page(ctx context.Context, q Query, at position) page {
 	r := t.paced(request{operation: "query entities", table: t.name, method: http.MethodGet, path: escape(t.name) + "()",
 		want: []int{http.StatusOK}}, pace.Read, q.begins(), cmp.Or(q.PageSize, MaxPageSize))
+	r.cost.Page = true
 	parameters, err := q.parameters()
 	if err != nil {
 		e := t.client.describe(r)
@@ -114,7 +115,7 @@ func (t *Table) page(ctx context.Context, q Query, at position) page {
 	if p.entities, err = edm.ParsePage(resp.body); err != nil {
 		return page{err: t.client.unreadable(r, err)}
 	}
-	resp.ticket.Unused(r.cost.Entities - len(p.entities))
+	resp.ticket.Actual(len(p.entities))
 	if !p.next.isEnd() && p.next == at {
 		return page{err: t.client.unreadable(r, errStuck)}
 	}

@@ -36,7 +36,7 @@ func (s *safeBuffer) String() string {
 
 // begun is a command that runs beside the test.
 type begun struct {
-	t      *testing.T
+	t      testing.TB
 	stderr safeBuffer
 	stdout safeBuffer
 	cancel context.CancelFunc
@@ -73,7 +73,7 @@ func (b *begun) ends(code int) {
 }
 
 // eventually waits for a condition, for a minute at most.
-func eventually(t *testing.T, holds func() bool, why func() string) {
+func eventually(t testing.TB, holds func() bool, why func() string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {

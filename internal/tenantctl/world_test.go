@@ -17,14 +17,14 @@ import (
 
 // world is a table server with two accounts, a catalog with three models, and a working folder that holds accounts.hcl.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	server   *acctest.Server
 	accounts *tablestorage.Accounts
 	catalog  *catalog.Catalog
 	outputs  strings.Builder // everything that any command wrote
 }
 
-func newWorld(t *testing.T, opts ...acctest.Option) *world {
+func newWorld(t testing.TB, opts ...acctest.Option) *world {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	server := acctest.StartServer(t, append(opts, acctest.WithAccounts("homeacct", "premiumacct"))...)
@@ -52,7 +52,7 @@ func newWorld(t *testing.T, opts ...acctest.Option) *world {
 	return w
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func (w *world) mustRun(code int, args ...string) outcome {
 }
 
 // wants fails unless the text holds all parts.
-func wants(t *testing.T, text string, parts ...string) {
+func wants(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

@@ -38,7 +38,8 @@ type Request struct {
 	Table     string
 	Partition string // PartitionKey, or where a range of them begins
 	Kind      Kind
-	Entities  int // as the service counts them: operations of a transaction, entities of a page at most
+	Entities  int  // as the service counts them: operations of a transaction, entities of a page at most
+	Page      bool // how many entities they are is known only afterwards: see Ticket.Actual
 }
 
 // Pacer holds back requests until their account, their partition and the operator let them go. It is safe for
@@ -62,6 +63,7 @@ type account struct {
 	flows    [kinds]*flow
 	counts   [kinds]Counts
 	refusals evidence
+	pages    pages
 	told     refusal // the last one, for the status line
 
 	backingOff int    // requests that were refused and wait for their next try

@@ -308,3 +308,37 @@ func TestSlowAnswersHoldAndThenLowerTheRate(t *testing.T) {
 		}
 	})
 }
+
+// Pages of a few entities, of which each could have 1,000, are paced by what they have.
+func TestSmallPagesArePacedByWhatTheyHave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(nil)
+		p.SetRate(2000)
+		const partitions, pages, size = 16, 20, 50
+		start := time.Now()
+		var wg sync.WaitGroup
+		for i := range partitions {
+			wg.Go(func() {
+				for range pages {
+					ticket, err := p.Begin(t.Context(), Request{Account: "acct", Partition: fmt.Sprint(i), Kind: Read, Entities: 1000, Page: true})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					ticket.Sent()
+					time.Sleep(5 * time.Millisecond)
+					ticket.Done()
+					ticket.Actual(size)
+				}
+			})
+		}
+		wg.Wait()
+		n := float64(partitions * pages * size)
+		if rate := n / time.Since(start).Seconds(); rate < 1700 || rate > 2000*1.05 {
+			t.Errorf("%.0f entities/s of 2,000", rate)
+		}
+		if got := p.State().Flows[Read].Entities; got != int64(n) {
+			t.Errorf("counted %d of %v", got, n)
+		}
+	})
+}

@@ -42,6 +42,9 @@ type Answer struct {
 // Begin waits until the request may be sent. The error is the context's.
 func (p *Pacer) Begin(ctx context.Context, r Request) (*Ticket, error) {
 	p.mu.Lock()
+	if r.Page {
+		r.Entities = p.account(r.Account).pages.expect(r.Entities)
+	}
 	t := &Ticket{p: p, r: r, partition: p.partitions.enter(r, p.now())}
 	p.mu.Unlock()
 	if err := t.admit(ctx); err != nil {
@@ -188,16 +191,45 @@ func (t *Ticket) Done() {
 	t.leave()
 }
 
-// Unused gives back what the request asked for and was not about: how many entities a page has is known only when it was
-// read. It may be called after Done, and on nil.
-func (t *Ticket) Unused(entities int) {
-	if t == nil || entities <= 0 {
+// Actual says how many entities a page had, which is known only when it was read: what was taken too much is given back, what
+// was not taken is a debt. It may be called after Done, and on nil.
+func (t *Ticket) Actual(entities int) {
+	if t == nil {
 		return
 	}
 	t.p.mu.Lock()
 	defer t.p.mu.Unlock()
-	t.each(func(f *flow) { f.give(entities) })
-	t.p.account(t.r.Account).counts[t.r.Kind].Entities -= int64(entities)
+	a, k := t.p.account(t.r.Account), t.r.Kind
+	a.pages.learn(entities)
+	unused := t.r.Entities - entities
+	t.each(func(f *flow) { f.give(unused) })
+	a.counts[k].Entities -= int64(unused)
+	if unused > 0 {
+		t.p.wake()
+	}
+}
+
+// pages is how many entities the pages of an account have at present. Many key ranges end within their first page, and what
+// is taken for a page keeps others waiting until it is given back.
+type pages struct {
+	mean  float64
+	known bool
+}
+
+// learn takes one page into account.
+func (p *pages) learn(entities int) {
+	if !p.known {
+		p.mean, p.known = float64(entities), true
+	}
+	p.mean += (float64(entities) - p.mean) / 8
+}
+
+// expect is how many entities to take for a page that may have so many.
+func (p *pages) expect(most int) int {
+	if !p.known {
+		return most
+	}
+	return max(1, min(most, int(1.25*p.mean+1)))
 }
 
 func (t *Ticket) freeSlot() {
