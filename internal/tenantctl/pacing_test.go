@@ -193,3 +193,25 @@ func TestAMoveSlowsDownForItsNeighbours(t *testing.T) {
 		t.Errorf("a neighbour's key is shown: %s", move.stderr.String())
 	}
 }
+
+func TestAPauseDoesNotKeepATenantFrozenBeyondMaxFreeze(t *testing.T) {
+	w := newWorld(t)
+	w.rows(20)
+	var frozen sync.Once
+	w.server.Wrap(func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if err == nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "tenant") && bytes.Contains(body, []byte(`"frozen"`)) {
+				frozen.Do(func() { w.file("pause", "") })
+			}
+			h.ServeHTTP(rw, r)
+		})
+	})
+	move := w.begin("migrate", "contoso", "--to", "own-table", "--pause-file", "pause", "--max-freeze", "3s", "--drain", "1s", "--json")
+	move.ends(exitIncomplete)
+	wants(t, move.stderr.String(), `"waiting":"the pause file pause to be removed"`)
+	wants(t, w.mustRun(exitDone, "status", "contoso").stdout, "Tenant contoso is active")
+	w.remove("pause")
+	w.mustRun(exitDone, "migrate", "contoso", "--to", "own-table")
+}

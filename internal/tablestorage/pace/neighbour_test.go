@@ -2,6 +2,7 @@ package pace
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,12 +67,13 @@ func TestTheStatusLineNamesTheNeighbours(t *testing.T) {
 		load(t, p, s, 4, 4, 5*time.Second)
 		p.Neighbours("acct", "Orders", 72*time.Millisecond, 50*time.Millisecond)
 		before := s.total()
-		go load(t, p, s, 4, 4, 10*time.Second)
+		var wg sync.WaitGroup
+		wg.Go(func() { load(t, p, s, 4, 4, 10*time.Second) })
 		time.Sleep(5 * time.Second)
 		if got := p.Reason(); !strings.HasPrefix(got, "the neighbours in acct/Orders, whose p99 of 72ms is to stay below 50ms; at ") {
 			t.Errorf("waiting for %q", got)
 		}
-		time.Sleep(6 * time.Second)
+		wg.Wait()
 		if was, is := float64(before)/5, float64(s.total()-before)/10; is > 0.55*was {
 			t.Errorf("%v/s, then %v/s", was, is)
 		}
