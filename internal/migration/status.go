@@ -95,7 +95,7 @@ func (r *run) outcome(s step) string {
 	case "copy":
 		return fmt.Sprintf("%d entities are acknowledged by the target", r.copied.Load())
 	case "catch up", "hold", "sync":
-		return fmt.Sprintf("%d passes; the last one carried %d changes over in %.1f s", d.Passes, d.LastPass.Changes, d.LastPass.Seconds)
+		return fmt.Sprintf("passes so far: %d; the last one carried %d changes over in %.1f s", d.Passes, d.LastPass.Changes, d.LastPass.Seconds)
 	case "verify":
 		return fmt.Sprintf("%d entities are equal in every property and type, %d of them by their seal", r.verified.Equal, r.verified.Sealed)
 	case "settle":

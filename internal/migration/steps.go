@@ -60,7 +60,7 @@ var steps = []step{
 		"a tenant that is frozen for this migration is left so", (*run).freeze},
 	{migrate, Syncing, Verifying, "sync", true, "a last pass, then removes the guards",
 		"a pass goes by what both sides hold", (*run).sync},
-	{migrate, Verifying, Switching, "verify", true, "compares everything that was not compared in its present version, and seals the source",
+	{migrate, Verifying, Switching, "verify", true, "compares everything that was not compared in its present version, and seals both sides",
 		"it changes nothing but the seal", (*run).verify},
 	{migrate, Switching, Switched, "switch", false, "names the target in the tenant's row and lifts the freeze, epoch+1: one compare-and-swap",
 		"a tenant that is at the target is left there", (*run).switchOver},

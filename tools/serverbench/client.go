@@ -14,12 +14,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/aztenancy/terraform-provider-aztenancy/internal/tablestorage"
 )
 
 const (
-	account = "devstoreaccount1"
-	// accountKey is the published key of the storage emulator; it is no secret.
-	accountKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+	account    = tablestorage.DevelopmentAccount
+	accountKey = tablestorage.DevelopmentKey
 )
 
 // conn is one connection that sends requests signed with SharedKeyLite, one after the other. It does as little as an
