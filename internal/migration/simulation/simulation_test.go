@@ -70,14 +70,20 @@ func report(t *testing.T, s schedule, failures []string, w *world) {
 
 func TestRandomSchedulesKeepTheInvariants(t *testing.T) {
 	began := time.Now()
-	requests := 0
+	requests, switched := 0, 0
 	for i := range *schedules {
 		s := draw(*firstSeed + uint64(i))
 		failures, w := simulate(t, s)
 		report(t, s, failures, w)
 		requests += w.net.handled
+		if _, p, _ := w.tenantRow(mover); !p.Equal(w.source) {
+			switched++
+		}
 	}
-	t.Logf("%d schedules, %d requests, %v", *schedules, requests, time.Since(began).Round(time.Second))
+	t.Logf("%d schedules, of which %d end at the target, %d requests, %v", *schedules, switched, requests, time.Since(began).Round(time.Second))
+	if switched < *schedules/4 {
+		t.Errorf("%d of %d schedules end at the target: the world hardly lets a move through, so it proves little", switched, *schedules)
+	}
 }
 
 // disturbances are what the exhaustive test does to each request of a mover.
@@ -135,6 +141,9 @@ func TestEveryRequestMayMeetEveryFate(t *testing.T) {
 		failures, w := simulate(t, base)
 		report(t, base, failures, w)
 		requests := w.moved
+		if requests == 0 {
+			t.Fatalf("%v: no mover sent anything", base)
+		}
 		for name, disturb := range disturbances {
 			for n := 1 + runs%*stride; n <= requests; n += *stride {
 				s := base
