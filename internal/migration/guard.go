@@ -16,14 +16,14 @@ import (
 
 // A guard row keeps a mover that lost its lease out of the target. Each partition that the copy writes to holds
 //
-//	RowKey: ~~aztenancy-guard-MIGRATION-EPOCH    EPOCH: of the lease, decimal
-//	RowKey: ~~aztenancy-guard-MIGRATION-0        the gate
+//	RowKey: ~~aztenancy-guard-MIGRATION-EPOCH.PASS    EPOCH: of the lease, PASS: the attempt's number, decimal
+//	RowKey: ~~aztenancy-guard-MIGRATION-0             the gate
 //
 // and each transaction of the copy merges into the guard, on condition that it exists. Tables have no "check only"
 // operation, but a merge with If-Match: * fails where the entity is absent (Merge Entity, REST reference), and with it
-// the whole transaction. Whoever takes the lease over removes the guards of all earlier epochs, and the verification
-// removes its own before the switch: what an older mover still has in flight can no longer be carried out, however long it
-// was delayed.
+// the whole transaction. Whoever takes the lease over removes the guards of all earlier epochs, a pass removes those of the pass
+// before, and the last one its own before the switch: what an older mover or pass still has in flight can no longer be
+// carried out, however long it was delayed.
 //
 // Nor can a guard come back that was removed: it is inserted in one transaction with a merge into the gate, on condition of
 // the gate's ETag, which that merge changes. Of all tries of one insertion at most one is carried out. The gate is
@@ -45,12 +45,12 @@ const gateEpoch = 0
 
 // made is the form of the guard rows that migrations make. Such a row can stay behind or come back where a mover was killed or its
 // insertion was carried out late. It opens nothing then and is nobody's data: who meets it later may remove it.
-var made = regexp.MustCompile("^" + guardPrefix + `.+-[0-9]{6,}(\.[0-9]+)?-[0-9]+$`)
+var made = regexp.MustCompile("^" + guardPrefix + `.+-[0-9]{6,}(\.[0-9]+)?-[0-9]+(\.[0-9]+)?$`)
 
 // isLeft says whether a row is no entity of a tenant but a guard that a migration made.
 func isLeft(rowKey string) bool { return isGuard(rowKey) && made.MatchString(rowKey) }
 
-// guards makes guard rows for one logical table. It is safe for concurrent use.
+// guards makes the guard rows of one pass for one logical table. It is safe for concurrent use.
 type guards struct {
 	run    *run
 	table  *tablestorage.Table
@@ -59,18 +59,19 @@ type guards struct {
 
 	mu   gate
 	open map[string]bool // partitions that hold a guard
+	more bool            // others hold one, too, that were forgotten
 }
 
 // maxOpen bounds the memory of guards: beyond it, partitions are forgotten and their guards made again, which does no harm.
 const maxOpen = 10_000
 
-func (r *run) newGuards(m *tableMove) *guards {
-	return &guards{mu: newGate(), run: r, table: m.target.table, rowKey: r.guardKey(r.j.migration().Lease.Epoch), gate: r.guardKey(gateEpoch), open: map[string]bool{}}
+func (r *run) newGuards(m *tableMove, attempt int) *guards {
+	epoch := strconv.FormatInt(r.j.migration().Lease.Epoch, 10)
+	return &guards{mu: newGate(), run: r, table: m.target.table, rowKey: r.guardKey(epoch + "." + strconv.Itoa(attempt)), gate: r.guardKey(strconv.Itoa(gateEpoch)),
+		open: map[string]bool{}}
 }
 
-func (r *run) guardKey(epoch int64) string {
-	return guardPrefix + r.j.migration().ID + "-" + strconv.FormatInt(epoch, 10)
-}
+func (r *run) guardKey(number string) string { return guardPrefix + r.j.migration().ID + "-" + number }
 
 // ready makes sure that the partitions hold a guard of this lease.
 func (g *guards) ready(ctx context.Context, partitions []string) error {
@@ -108,6 +109,7 @@ func (g *guards) ready(ctx context.Context, partitions []string) error {
 	}
 	if len(g.open) > maxOpen {
 		clear(g.open)
+		g.more = true
 	}
 	for _, pk := range missing {
 		g.open[pk] = true
@@ -150,6 +152,30 @@ func (g *guards) passGate(ctx context.Context, pk string) (etag string, err erro
 		return "", err
 	}
 	return there.ETag, nil
+}
+
+// shut removes the guards of the pass before, so that nothing which it still has on its way can be carried out: what lies at the
+// target when the next pass looks is all that it will have written.
+func (r *run) shut(ctx context.Context, before []*guards) error {
+	for _, g := range before {
+		if g.more {
+			return r.removeGuards(ctx, func(epoch int64) bool { return epoch != gateEpoch })
+		}
+	}
+	all, gctx := errgroup.WithContext(ctx)
+	all.SetLimit(2 * DefaultWorkers)
+	for _, g := range before {
+		for pk := range g.open {
+			all.Go(func() error {
+				key := edm.Key{PartitionKey: pk, RowKey: g.rowKey}
+				if err := g.table.Delete(gctx, key, tablestorage.AnyETag); err != nil && !errors.Is(err, tablestorage.ErrNotFound) {
+					return fmt.Errorf("remove guard %s from table %s: %w", keyText(key), g.table.Name(), err)
+				}
+				return nil
+			})
+		}
+	}
+	return all.Wait()
 }
 
 // retract takes guards back that are not to be used: without the gate, an insertion that is still on its way cannot be
@@ -198,7 +224,8 @@ func (r *run) removeGuards(ctx context.Context, selected func(epoch int64) bool)
 				return errors.Join(fmt.Errorf("look for guards in %s: %w", m.target, err), del.Wait())
 			}
 			text, ours := strings.CutPrefix(key.RowKey, prefix)
-			epoch, perr := strconv.ParseInt(text, 10, 64)
+			number, _, _ := strings.Cut(text, ".")
+			epoch, perr := strconv.ParseInt(number, 10, 64)
 			if !ours || perr != nil || !selected(epoch) {
 				continue
 			}

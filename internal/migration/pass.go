@@ -52,12 +52,18 @@ func (r *run) newPass(ctx context.Context, name string) (*pass, error) {
 	if p.attempt, err = r.newAttempt(ctx); err != nil {
 		return nil, err
 	}
+	if err := r.shut(ctx, r.guards); err != nil {
+		return nil, err
+	}
+	r.guards = nil
 	for _, m := range r.moves {
 		lanes, err := m.lanes()
 		if err != nil {
 			return nil, err
 		}
-		p.moves = append(p.moves, movePass{m, r.newGuards(m), lanes})
+		g := r.newGuards(m, p.attempt)
+		r.guards = append(r.guards, g)
+		p.moves = append(p.moves, movePass{m, g, lanes})
 	}
 	return p, nil
 }

@@ -18,6 +18,7 @@ type run struct {
 	progress Progress
 	j        *journal
 	moves    []*tableMove
+	guards   []*guards       // of the last pass of this run
 	inUse    map[string]bool // logical tables whose source is the tenant's place again
 	options  Options
 	kill     context.CancelCauseFunc

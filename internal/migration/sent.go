@@ -20,7 +20,7 @@ import (
 //   - it was sent: before a window of entities is written to the target, a row in the catalog gets a mark of each,
 //     key and content. Whatever became of the request, an entity of ours that lies there is one of these.
 //
-// A complete pass has looked at every entity of the target. What it left there is sealed, or it was sent by that very pass; what it
+// A pass begins when nothing of the passes before it can be carried out any more: see guard.go. A complete pass has looked at every entity of the target. What it left there is sealed, or it was sent by that very pass; what it
 // proved and left although it differs is put on its list as well.
 // So what can be ours was sent in the last complete attempt or in those after it, and the lists before that are not needed any more.
 //

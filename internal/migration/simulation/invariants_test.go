@@ -143,7 +143,8 @@ func guardOf(o operation) (migration string, epoch int64) {
 		}
 		rest, ok := strings.CutPrefix(p.key.RowKey, guardPrefix)
 		if i := strings.LastIndexByte(rest, '-'); ok && i > 0 {
-			n, err := strconv.ParseInt(rest[i+1:], 10, 64)
+			number, _, _ := strings.Cut(rest[i+1:], ".")
+			n, err := strconv.ParseInt(number, 10, 64)
 			if err == nil && n > 0 {
 				return rest[:i], n
 			}
