@@ -64,9 +64,10 @@ func (e *TableDroppingError) Is(target error) bool { return target == ErrInUse }
 
 // DropTable drops a table on which nobody but the tenant has claims; one that is gone is no error. still says whether the
 // caller has the right to drop it; it is asked after the claims were read, and whoever claims after that makes the
-// drop fail. The request is not sent after deadline, and not later than a minute from now. Another tenant's claim is a
+// drop fail. last is the last look at the table, right before the request; where it fails nothing is sent. What somebody writes between the two
+// is lost with the table, for the service drops on no condition. The request is not sent after deadline, and not later than a minute from now. Another tenant's claim is a
 // *ClaimConflictError.
-func (c *Catalog) DropTable(ctx context.Context, table *tablestorage.Table, tenantID string, deadline time.Time, still func(context.Context) error) error {
+func (c *Catalog) DropTable(ctx context.Context, table *tablestorage.Table, tenantID string, deadline time.Time, still, last func(context.Context) error) error {
 	storage, name := table.Client().AccountName(), table.Name()
 	if latest := time.Now().Add(dropTime); latest.Before(deadline) {
 		deadline = latest
@@ -91,7 +92,10 @@ func (c *Catalog) DropTable(ctx context.Context, table *tablestorage.Table, tena
 		return fmt.Errorf("drop table %s of storage account %s: %w", name, storage, err)
 	}
 	within, cancel := context.WithDeadline(ctx, deadline)
-	settled, err := table.Client().DropTable(within, name)
+	settled, err := true, last(within)
+	if err == nil {
+		settled, err = table.Client().DropTable(within, name)
+	}
 	cancel()
 	if errors.Is(err, tablestorage.ErrTableNotFound) || errors.Is(err, tablestorage.ErrTableBeingDeleted) {
 		err = nil

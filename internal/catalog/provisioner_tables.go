@@ -105,7 +105,7 @@ func (p *Provisioner) clear(ctx context.Context, rec TenantRecord, tp tenancy.Ta
 	}
 	still := func(ctx context.Context) error { return p.Catalog.still(ctx, rec) }
 	if tp.Dedicated {
-		err = p.Catalog.DropTable(ctx, table, rec.ID, time.Now().Add(dropTime), still)
+		err = p.Catalog.DropTable(ctx, table, rec.ID, time.Now().Add(dropTime), still, still)
 	} else {
 		err = deleteRange(ctx, table, tp.Range, still)
 	}

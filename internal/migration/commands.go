@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,9 @@ func (e *Engine) Run(ctx context.Context, tenantID string, to Target, o Options)
 		return nil, err
 	}
 	rec, err := e.begin(ctx, t, d, p, o)
+	if errors.Is(err, errBegun) {
+		return e.Run(ctx, tenantID, to, o) // and find it bound
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +84,9 @@ func (e *Engine) dismiss(ctx context.Context, t catalog.TenantRecord, o Options)
 	return e.tenant(ctx, t.ID)
 }
 
+// errBegun says that another run has begun the migration while this one waited for its lease.
+var errBegun = errors.New("begun by another run")
+
 // begin records the migration, with its lease taken. Its id comes from the tenant's epoch, so that a run which was killed
 // right after this finds its own row again instead of leaving it behind.
 func (e *Engine) begin(ctx context.Context, t catalog.TenantRecord, d *draft, p *Plan, o Options) (catalog.MigrationRecord, error) {
@@ -109,6 +116,11 @@ func (e *Engine) begin(ctx context.Context, t catalog.TenantRecord, d *draft, p 
 		}
 		if there, err = e.acquire(ctx, there, o.DontWait); err != nil {
 			return rec, err
+		}
+		if now, err := e.tenant(ctx, t.ID); err != nil || now.Migration == m.ID || there.State != Planned {
+			there.Lease.Owner = ""
+			_, rerr := e.Catalog.UpdateMigration(ctx, there)
+			return rec, errors.Join(cmp.Or(err, errBegun), rerr)
 		}
 		lease := there.Lease
 		there.Migration, m.Lease = m, lease

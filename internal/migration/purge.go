@@ -327,6 +327,28 @@ func (r *run) dropEmpty(ctx context.Context, s side, tenantID string) error {
 			return r.remark(ctx, fmt.Sprintf("Table %s was left: tenant %q has a claim on it.", s, c.TenantID))
 		}
 	}
+	if err := r.at("drop: before table"); err != nil {
+		return err
+	}
+	// A mover that slept must not drop a table that is in use again: see catalog.DropTable.
+	err = r.catalog.DropTable(ctx, s.table, tenantID, r.j.deadline(), r.j.confirm, s.mustBeEmpty)
+	var holds *holdsError
+	if errors.As(err, &holds) {
+		return r.remark(ctx, fmt.Sprintf("Table %s was left: it holds %s and maybe more.", s, keyText(holds.key)))
+	}
+	if err != nil {
+		return err
+	}
+	return r.at("drop: after table")
+}
+
+// holdsError says that a table which shall be dropped holds an entity.
+type holdsError struct{ key edm.Key }
+
+func (e *holdsError) Error() string { return fmt.Sprintf("it holds %s", keyText(e.key)) }
+
+// mustBeEmpty is a *holdsError if the whole table of a side holds anything. An absent table is empty.
+func (s side) mustBeEmpty(ctx context.Context) error {
 	for e, err := range s.table.Query(ctx, tablestorage.Query{PageSize: 1, Select: keysOnly}) {
 		if errors.Is(err, tablestorage.ErrTableNotFound) {
 			return nil
@@ -334,16 +356,9 @@ func (r *run) dropEmpty(ctx context.Context, s side, tenantID string) error {
 		if err != nil {
 			return fmt.Errorf("look whether %s is empty: %w", s, err)
 		}
-		return r.remark(ctx, fmt.Sprintf("Table %s was left: it holds %s and maybe more.", s, keyText(e.Key())))
+		return &holdsError{e.Key()}
 	}
-	if err := r.at("drop: before table"); err != nil {
-		return err
-	}
-	// A mover that slept must not drop a table that is in use again: see catalog.DropTable.
-	if err := r.catalog.DropTable(ctx, s.table, tenantID, r.j.deadline(), r.j.confirm); err != nil {
-		return err
-	}
-	return r.at("drop: after table")
+	return nil
 }
 
 // remark notes something that the operator should read, in the report and in the migration's row.

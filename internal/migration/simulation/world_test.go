@@ -77,6 +77,7 @@ type world struct {
 	running  sync.WaitGroup
 	mu       sync.Mutex // of what follows
 	alive    int        // processes that have not ended
+	moving   int        // movers among them
 	job      int        // the script's next
 	ended    string     // the command that succeeded last
 	verdict  error      // with which the script ended early
@@ -84,6 +85,7 @@ type world struct {
 	faulted  int
 	epochs   map[string]int64 // highest lease epoch that wrote to a target, by migration
 	moved    int              // requests of movers
+	looked   int              // how many calls had been handled when a mover last looked at the source
 }
 
 // job is one command that is run until it succeeds.
@@ -164,6 +166,9 @@ func (p *process) accounts() (*tablestorage.Accounts, error) {
 func (w *world) start(p *process, run func(context.Context, *tablestorage.Accounts) error) {
 	w.mu.Lock()
 	w.alive++
+	if !p.isWriter() {
+		w.moving++
+	}
 	w.mu.Unlock()
 	w.running.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -175,6 +180,9 @@ func (w *world) start(p *process, run func(context.Context, *tablestorage.Accoun
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.alive--
+		if !p.isWriter() {
+			w.moving--
+		}
 		if err != nil && !p.dead {
 			w.failures = append(w.failures, fmt.Sprintf("%s: %v", p.name, err))
 		}
@@ -321,12 +329,6 @@ func (w *world) run() []string {
 	w.startWriters()
 	w.startMover()
 	w.untilIdle()
-	if _, _, bound := w.tenantRow(mover); bound != "" && len(w.failures) == 0 {
-		// A mover was killed when others had done its part of the script: whoever runs the last command again finishes.
-		w.most, w.job = w.faulted, len(w.script)-1
-		w.startMover()
-		w.untilIdle()
-	}
 	w.stop()
 	for _, c := range w.net.waiting { // what was on its way all the time
 		if !c.op.query.Has("tables") || time.Since(c.born) < dropAtMost {
@@ -334,6 +336,9 @@ func (w *world) run() []string {
 			w.net.carryOut(c)
 		}
 	}
+	w.net.waiting = nil
+	w.untilIdle() // what came so late may have left something to be finished
+	w.running.Wait()
 	if len(w.failures) == 0 {
 		w.checkEnd()
 	}
@@ -341,12 +346,35 @@ func (w *world) run() []string {
 }
 
 func (w *world) untilIdle() {
-	for !w.idle() && len(w.failures) == 0 {
-		w.act(w.net.settle())
+	for len(w.failures) == 0 {
+		calls := w.net.settle()
+		if w.abandoned() {
+			// A mover was killed or interrupted when others had done its part of the script: whoever runs the last command again
+			// finishes. The tenant may be frozen, so nobody waits with that for the writers.
+			w.most, w.job = w.faulted, len(w.script)-1
+			w.startMover()
+			continue
+		}
+		if w.idle() {
+			return
+		}
+		w.act(calls)
 		if w.net.handled > 50_000 {
 			w.fail("no end after 50,000 requests")
 		}
 	}
+}
+
+// abandoned says whether the tenant is bound to a migration that nobody works on, and that does not wait for the operator.
+func (w *world) abandoned() bool {
+	w.mu.Lock()
+	busy := w.moving > 0 || w.verdict != nil
+	w.mu.Unlock()
+	if busy {
+		return false
+	}
+	_, _, bound := w.tenantRow(mover)
+	return bound != ""
 }
 
 // stop ends every process that still runs.

@@ -21,6 +21,7 @@ type cell struct {
 	acked   string
 	maybe   []string
 	deleted bool // at any time
+	ackedAt int  // how many calls had been handled when it was acknowledged
 }
 
 func newTruth() *truth { return &truth{map[string]*cell{}} }
@@ -115,7 +116,7 @@ func (x *writer) write(ctx context.Context, row, value string) error {
 		}
 		err := x.send(ctx, row, value)
 		if err == nil {
-			c.acked, c.maybe = value, nil
+			c.acked, c.maybe, c.ackedAt = value, nil, x.world.net.handled
 			return nil
 		}
 		x.readAt = time.Time{}
