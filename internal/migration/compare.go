@@ -147,7 +147,7 @@ func byRow(a, b edm.Key) int {
 	return edm.CompareText(a.PartitionKey, b.PartitionKey)
 }
 
-// sourceItems yields a span of the source. Entities without a key at the target go to onStray.
+// sourceItems yields a span of the source, without what an earlier migration left there. Entities without a key at the target go to onStray.
 func (c *comparison) sourceItems(ctx context.Context, s span, size int) items {
 	return func(yield func(item, error) bool) {
 		see := seeing(c.onSource, s)
@@ -156,6 +156,9 @@ func (c *comparison) sourceItems(ctx context.Context, s span, size int) items {
 		q := s.query(c.start(s))
 		q.PageSize, q.Select = size, c.selects
 		for e, err := range c.move.source.table.Query(ctx, q) {
+			if err == nil && isLeft(e.RowKey) {
+				continue
+			}
 			if err == nil {
 				err = see(e)
 			}

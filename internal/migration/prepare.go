@@ -42,11 +42,6 @@ func (r *run) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, mv := range r.moves {
-		if err := r.sweep(ctx, mv.source); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

@@ -23,11 +23,6 @@ func (r *run) purge(ctx context.Context) error {
 	if err := r.leavePresentPlaces(ctx); err != nil {
 		return err
 	}
-	for _, mv := range r.moves {
-		if err := r.sweep(ctx, mv.source); err != nil {
-			return err
-		}
-	}
 	err := r.walk(ctx, purge)
 	if err == nil || r.j.state() == Switched && isVerdict(err) { // refused before anything was deleted: the tenant may still move
 		err = errors.Join(err, r.letGo(ctx))
@@ -39,7 +34,8 @@ func (r *run) purge(ctx context.Context) error {
 func isVerdict(err error) bool {
 	var stragglers *StragglersError
 	var differences *DifferencesError
-	return errors.As(err, &stragglers) || errors.As(err, &differences)
+	var collision *CollisionError
+	return errors.As(err, &stragglers) || errors.As(err, &differences) || errors.As(err, &collision)
 }
 
 // rebind makes the migration the tenant's again, unless another is.
@@ -188,6 +184,9 @@ func (r *run) purgeSource(ctx context.Context) error {
 		}
 	}
 	for _, mv := range r.moves {
+		if err := r.sweep(ctx, mv.source); err != nil {
+			return err
+		}
 		if err := r.sourceIsEmpty(ctx, mv); err != nil {
 			return err
 		}
@@ -214,6 +213,9 @@ func (r *run) sourceIsEmpty(ctx context.Context, mv *tableMove) error {
 		}
 		if err != nil {
 			return fmt.Errorf("look whether %s is empty: %w", mv.source, err)
+		}
+		if isLeft(e.RowKey) {
+			continue
 		}
 		return r.changed([]Straggler{{Logical: mv.logical, Key: keyText(e.Key()), What: "written"}}, 1)
 	}
@@ -355,6 +357,9 @@ func (s side) mustBeEmpty(ctx context.Context) error {
 		}
 		if err != nil {
 			return fmt.Errorf("look whether %s is empty: %w", s, err)
+		}
+		if isLeft(e.RowKey) {
+			continue
 		}
 		return &holdsError{e.Key()}
 	}

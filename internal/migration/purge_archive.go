@@ -85,13 +85,16 @@ func (r *run) writeArchive(ctx context.Context, store archive.Store) (*archive.A
 		Migration: m.ID, Cut: archive.CutSealed}, sources, r.progress)
 }
 
-// all yields every entity of the side. A table that is gone has none: what was sealed there was deleted by hand.
+// all yields every entity of the side, without what an earlier migration left there. A table that is gone has none: what was sealed there was deleted by hand.
 func (s side) all(ctx context.Context) iter.Seq2[*edm.Entity, error] {
 	return func(yield func(*edm.Entity, error) bool) {
 		within := s.within
 		for e, err := range s.table.Query(ctx, tablestorage.Query{Range: &within}) {
 			if errors.Is(err, tablestorage.ErrTableNotFound) {
 				return
+			}
+			if err == nil && isLeft(e.RowKey) {
+				continue
 			}
 			if !yield(e, err) {
 				return

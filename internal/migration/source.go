@@ -86,7 +86,7 @@ func (r *run) walkSeal(ctx context.Context, m *tableMove, s span, attempt int, v
 	return nil
 }
 
-// sourceKeys yields keys and ETags of a span of the source. A table that is gone has none.
+// sourceKeys yields keys and ETags of a span of the source, without what an earlier migration left there. A table that is gone has none.
 func (m *tableMove) sourceKeys(ctx context.Context, s span) iter.Seq2[sourceRow, error] {
 	return func(yield func(sourceRow, error) bool) {
 		q := s.query(nil)
@@ -98,6 +98,9 @@ func (m *tableMove) sourceKeys(ctx context.Context, s span) iter.Seq2[sourceRow,
 			if err != nil {
 				yield(sourceRow{}, err)
 				return
+			}
+			if isLeft(e.RowKey) {
+				continue
 			}
 			if !yield(sourceRow{e.Key(), e.ETag}, nil) {
 				return

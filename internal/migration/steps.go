@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,6 +120,9 @@ func (r *run) take(ctx context.Context, s step) error {
 		return err
 	}
 	if err := r.perform(ctx, s); err != nil {
+		if isVerdict(err) { // what a mover finds that has lost its lease is what its successor is doing
+			err = cmp.Or(r.j.confirm(ctx), err)
+		}
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	if err := r.at(s.name + ": after effect"); err != nil {
